@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -91,6 +92,16 @@ class Interrupted(unittest.TestCase):
             done = process.finish(PATIENCE)
         self.assertEqual((done.status, done.stderr), (128 + signal.SIGINT, ""))
         self.assertEqual([address for address in addresses if is_listening(address)], [])
+
+    def test_the_folder_goes_with_whoever_made_it(self) -> None:
+        with Process([*RUN, "file"]) as process:
+            folder = Path(process.line(PATIENCE).partition(": ")[0].removeprefix("file:"))
+            self.assertTrue(folder.is_dir())
+            process.kill()
+        deadline = time.monotonic() + PATIENCE
+        while folder.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertFalse(folder.exists())
 
 
 if __name__ == "__main__":

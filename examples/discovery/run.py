@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from harness import interrupts, processes, registries
+from harness import guard, interrupts, processes, registries
 from harness.languages import Language, hub
 from harness.languages import languages as all_languages
 from harness.prerequisites import missing
@@ -59,8 +60,12 @@ def registry(word: str) -> Iterator[str]:
         with Server(words) as server:
             yield f"trunkcall:{server.address}"
     elif word == "file":
-        with tempfile.TemporaryDirectory(prefix="trunkcall-") as folder:
+        folder = Path(tempfile.mkdtemp(prefix="trunkcall-"))
+        guard.removing(folder)  # where this is killed, and those that were started for it
+        try:
             yield f"file:{folder}"
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     elif word in registries.SERVERS:
         try:
             server_of = registries.SERVERS[word]()

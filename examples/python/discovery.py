@@ -70,6 +70,7 @@ async def call(name: str) -> int:
             except StatusError as error:
                 failed += 1
                 print("failed:", error, file=sys.stderr)
+                await asyncio.sleep(0.1)  # whoever calls again at once keeps busy what is in trouble
 
     source = registry.open_registry(name)
     resolvers = {"registry": registry.resolver(source)}

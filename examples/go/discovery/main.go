@@ -109,7 +109,14 @@ func call(ctx context.Context, in string) error {
 	for range 4 {
 		callers.Go(func() {
 			for ctx.Err() == nil {
-				noted.note(getUser.Call(context.Background(), client, &pb.GetUserRequest{UserId: 7}))
+				user, err := getUser.Call(context.Background(), client, &pb.GetUserRequest{UserId: 7})
+				noted.note(user, err)
+				if err != nil { // whoever calls again at once keeps busy what is in trouble
+					select {
+					case <-time.After(100 * time.Millisecond):
+					case <-ctx.Done():
+					}
+				}
 			}
 		})
 	}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from trunkcall import RAW, Client, StatusError
-from trunkcall.registry import Entry, InvalidRecord, Record, Registrar, RegistryError, open_store, resolver
+from trunkcall.registry import Entry, InvalidRecord, Record, Registrar, RegistryError, Written, open_store, resolver
 from trunkcall.registry.consul import Consul, joined, pieces
 from trunkcall.registry.etcd import Etcd
 from trunkcall.registry.place import Account, read_place
@@ -292,3 +292,48 @@ def test_what_a_program_gives_wrongly_is_refused() -> None:
     with pytest.raises(ValueError, match="lease 0"):
         Consul("a:1", lease=0)
     assert issubclass(InvalidRecord, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("status", "there", "text"),
+    [
+        ("404 Not Found", "", "published"),
+        ("503 Service Unavailable", {"AggregatedStatus": "critical"}, "published"),
+        ("200 OK", {"AggregatedStatus": "passing"}, "another server is published under this id"),
+        ("429 Too Many Requests", {"AggregatedStatus": "warning"}, "another server is published under this id"),
+        ("503 Service Unavailable", "no leader", "answered what is no JSON"),
+        ("500 Internal Server Error", "no leader", "answered 500: no leader"),
+        ("200 OK", {}, "another form than it should: KeyError: 'AggregatedStatus'"),
+    ],
+)
+def test_consul_s_agent_is_asked_what_stands_under_a_key(status: str, there: Any, text: str) -> None:
+    record = Record(service=SERVICE, id="a", addresses=("127.0.0.1:9",))
+    other = Record(service=SERVICE, id="a", addresses=("127.0.0.1:10",))
+    if there and isinstance(there, dict):
+        there = {**there, "Service": {"ID": record.key, "Meta": pieces(other.to_bytes())}}
+    asked: list[str] = []
+
+    def answer(path: str, body: bytes) -> bytes:
+        asked.append(path.partition("?")[0])
+        if not path.startswith("/v1/agent/health"):
+            return http(b"")
+        return http(there.encode() if isinstance(there, str) else json.dumps(there).encode(), status)
+
+    async def test() -> None:
+        async with answering(answer) as address:
+            said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            keeping = asyncio.ensure_future(
+                Consul(address).keep([Written(record, record.to_bytes())], lambda: said.set_result("published"))
+            )
+            either: list[asyncio.Future[Any]] = [keeping, said]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if keeping.done():
+                assert text in str(keeping.exception())
+            else:
+                assert text == said.result()
+                keeping.cancel()
+                await asyncio.wait([keeping])
+
+    run(test)
+    assert asked[0] == f"/v1/agent/health/service/id/{SERVICE}/a"
+    assert all(one.startswith("/v1/agent/") for one in asked)

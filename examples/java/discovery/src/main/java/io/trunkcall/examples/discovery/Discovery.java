@@ -22,6 +22,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -108,13 +109,24 @@ public final class Discovery {
   }
 
   private void callOn(Client client, CountDownLatch stopping) {
-    while (stopping.getCount() > 0) {
+    boolean stopped = false;
+    while (!stopped && stopping.getCount() > 0) {
       try {
         note(client.call(GET_USER, REQUEST));
       } catch (StatusException e) {
         failed.incrementAndGet();
         System.err.println("failed: " + e.getMessage());
+        stopped = pause(stopping);
       }
+    }
+  }
+
+  /** Whoever calls again at once keeps busy what is in trouble. Returns whether it is to stop. */
+  private static boolean pause(CountDownLatch stopping) {
+    try {
+      return stopping.await(100, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      return true;
     }
   }
 
