@@ -75,7 +75,8 @@ def _runner(handler: Handler, executor: Executor | None) -> Run:
 
 def _unary(serve: Callable[..., Any]) -> Run:
     def run(request: Any, stream: MessageStream, call: ServerCall) -> Awaitable[Any]:
-        return cast(Awaitable[Any], serve(request, call))
+        running: Awaitable[Any] = serve(request, call)
+        return running
 
     return run
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .wire import Status
 
 KEPT = 64  # calls in a row for which least_loaded may keep an endpoint
+TURNS = 0xFFFFFFFF_FFFFFFFF  # where those of round_robin begin anew
 ALLOWANCE = 1.25  # while its load is at most so many times the other's
 _COMING = (State.IDLE, State.CONNECTING)
 
@@ -187,15 +188,17 @@ class _RoundRobin:
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
-        self._counter: _Counter | None = None
+        self._counter: Counter | None = None
 
     def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
-        counter = self._counter = self._counter or _Counter(self._draw())
+        counter = self._counter = self._counter or Counter(self._draw())
         return _Eager(endpoints, lambda among: _Turns(among, counter))
 
 
-class _Counter:
+class Counter:
     """Turns that were taken, over the life of a balancer."""
+
+    __slots__ = ("value",)
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -232,20 +235,34 @@ class _Eager:
 class _Turns(_Group):
     """Turns by weight (client.md 10.6)."""
 
-    def __init__(self, among: Sequence[EndpointState], counter: _Counter) -> None:
+    def __init__(self, among: Sequence[EndpointState], counter: Counter) -> None:
         super().__init__(among)
-        self._counter = counter
+        self.counter = counter
         self._weights = [one.endpoint.weight or 1 for one in among]
         self._most = max(self._weights)
 
+    @property
+    def even(self) -> bool:
+        """Whether all weigh the same: then each turn is that of the next in order."""
+        return min(self._weights) == self._most
+
     def choose(self, avoid: EndpointState | None) -> EndpointState:
-        among, weights, most, counter = self.among, self._weights, self._most, self._counter
+        among, weights, most, counter = self.among, self._weights, self._most, self.counter
         n = len(among)
         while True:
             turn, at = divmod(counter.value, n)
-            counter.value = counter.value + 1 & 0xFFFFFFFF_FFFFFFFF
+            counter.value = counter.value + 1 & TURNS
             if (weights[at] * (turn % most) + at * (most // 2)) % most >= most - weights[at]:
                 return among[at] if among[at] is not avoid else among[(at + 1) % n]
+
+
+def even_turns(picker: Picker) -> tuple[Sequence[EndpointState], Counter] | None:
+    """The endpoints of which a picker of `round_robin` chooses the next in order for every call that avoids none: that
+    at the counter's value modulo their number, which goes on by one. None: it does something else."""
+    group = picker._groups[0] if isinstance(picker, _Eager) and picker._groups else None
+    if isinstance(group, _Turns) and group.among[0].state is State.READY and group.even:
+        return group.among, group.counter
+    return None
 
 
 class _LeastLoaded:

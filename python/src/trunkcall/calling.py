@@ -8,7 +8,7 @@ from asyncio import get_running_loop
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .attempt import AttemptObserver
 from .caller import NO_OPTIONS, Caller, CallOptions, ClientStream, Response, check_options, check_stream, check_unary
@@ -16,22 +16,23 @@ from .checking import check_codec
 from .clientstream import CANCELLED, OpenedStream
 from .codec import FIRST_NAMED, PROTOBUF, Codec
 from .compression import Compression, Compressions, Packing, in_order
-from .context import current, deadline_of, own_timeout
-from .governed import made, quickly
+from .context import deadline_of, own_timeout
+from .governed import made
 from .interceptor import Call, Interceptor, chain, wrong_answer
-from .method import Kind, Method, UnaryMethod, wrong_request
+from .method import Kind, Method, UnaryMethod
 from .options import listed
 from .policies import NO_POLICIES, Policies
 from .priority import carrying, priority_of
+from .quick import call_quickly
 from .repeating import Repeating
 from .slots import Slots
-from .status import Attempts, Metadata, StatusError, failure, intercepted, pairs, told, unwritten
-from .transport import Connection, clock, monotonic
-from .unarycall import Attempt, Begun, invoke
-from .wire import OK, Code, Delivery, LimitError, OutgoingCall, Status, local_status
+from .status import Attempts, StatusError, failure, intercepted, pairs
+from .transport import Connection, clock
+from .unarycall import Attempt, Begun, invoke, unencodable
+from .wire import OK, Code, Delivery, LimitError, OutgoingCall, local_status
 
 if TYPE_CHECKING:
-    from .endpoints import ClientEndpoint
+    from .endpoints import ClientEndpoint, Turns
     from .opening import Opening
 
 Req = TypeVar("Req")
@@ -89,10 +90,12 @@ class Calls(Caller):
         self._bound: asyncio.AbstractEventLoop | None = None
         self._quick: Connection | None = None  # for calls that nobody intercepts or compresses
         self._several = False  # connections to pick one of
-        # Calls under a policy file that nobody intercepts, compresses or observes, over the one connection.
-        self._ruled = self._direct and not calling.packing.order and calling.attempts is None and calling.policies.filed
-        self._governed: Connection | None = None
-        self._queue_of_governed = self._waiting
+        # Whether nobody intercepts or compresses calls, and nothing is to be looked up for them but in a policy file.
+        known = calling.policies.quick or calling.policies.file is not None
+        self._featured = self._direct and not calling.packing.order and known
+        self._passes = False  # calls of such a client may go as `quickly` has it
+        self._file = calling.policies.file
+        self._turns: Turns | None = None  # of those that it may choose of
 
     # What it takes a Client or a Connection to know.
 
@@ -115,9 +118,6 @@ class Calls(Caller):
         """A connection for a plain unary call, if there are several. None: the call has to go by `unary`, as do calls
         that are not `sampled` if a picker chooses. Raises StatusError: `not_sent`."""
         return None
-
-    def _sample(self, connection: Connection, status: Status, picked_at: int) -> None:
-        """A call that `_next` has chosen for has ended."""
 
     def _pick(self, opening: Opening) -> Connection | None:
         """A connection for a call; None if there is none now. Raises StatusError: `not_sent`."""
@@ -184,89 +184,7 @@ class Calls(Caller):
 
     # Calls.
 
-    async def call(
-        self,
-        method: UnaryMethod[Req, Resp],
-        request: Req,
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109
-        metadata: Metadata = (),
-        codec: Codec | None = None,
-        compression: Compressions | None = None,
-        wait_for_ready: bool | None = None,
-    ) -> Resp:
-        """See Caller.call. What is plain goes this quick way; everything else by `unary`."""
-        connection, picked_at = self._quick, 0
-        own = getattr(method, "codec", None) or self._codec
-        if connection is None and self._several:
-            picked_at = monotonic.nanoseconds()
-            connection = self._next(method)
-        if (
-            connection is None
-            or metadata
-            or codec is not None
-            or (own is not self._codec and own.number >= FIRST_NAMED)  # which the other side may not know
-            or compression is not None
-            or not (wait_for_ready is None or wait_for_ready is True or wait_for_ready is False)
-            or self._waiting
-            or not isinstance(method, Method)  # pyright: ignore[reportUnnecessaryIsInstance]
-            or method.kind is not UNARY
-        ):
-            options = CallOptions(timeout, metadata, codec, compression, wait_for_ready)
-            if self._governed is not None and not (
-                metadata
-                or codec is not None
-                or (own is not self._codec and own.number >= FIRST_NAMED)
-                or compression is not None
-                or wait_for_ready is not None
-                or self._queue_of_governed
-                or current.get() is not None
-                or not isinstance(method, Method)  # pyright: ignore[reportUnnecessaryIsInstance]
-                or method.kind is not UNARY
-            ):
-                return cast(Resp, await quickly(self, self._governed, method, request, own, options))
-            return (await self.unary(method, request, options)).message
-        loop = get_running_loop()
-        if loop is not self._bound:
-            loop = self._loop
-        self._calling.repeating.calls += 1
-        binding = method.binding(own)
-        try:
-            data = binding.encode_request(request)
-        except Exception as error:
-            raise unencodable(own, error, method, request) from error
-        session = connection.session
-        deadline = 0
-        if timeout is None:
-            timeout = self._timeout
-        if timeout is not None or current.get() is not None:
-            deadline = deadline_of(timeout)
-            if deadline:
-                session.now = clock()
-        future: asyncio.Future[None] = loop.create_future()
-        try:
-            out = session.unary(method._wire_name, data, future, own.number, deadline)
-        except LimitError as error:
-            raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
-        if out is None:
-            return (await self.unary(method, request, CallOptions(timeout, wait_for_ready=wait_for_ready))).message
-        if not connection.scheduled:
-            connection.schedule()
-        try:
-            await future
-        except asyncio.CancelledError:
-            connection.give_up(out)
-            raise
-        finally:
-            if picked_at and out.status is not None:
-                self._sample(connection, out.status, picked_at)
-        message = out.message
-        if message is not None and not out.compression:
-            try:
-                return cast(Resp, binding.decode_response(message))
-            except Exception as error:
-                raise undecodable(own, error) from error
-        return await self._finish(method, data, own, deadline, timeout, bool(wait_for_ready), (out, connection))
+    call = call_quickly
 
     async def unary(self, method: Method[Req, Resp], request: Req, options: CallOptions = NO_OPTIONS) -> Response[Resp]:
         check_unary(method)
@@ -409,7 +327,8 @@ class Calls(Caller):
         attempt = Attempt(self, method, data, codec, deadline, None, wait_for_ready)
         attempt.timeout = own_timeout(timeout, deadline)
         attempt.adopt(*begun, None)
-        return cast(Resp, await invoke(attempt))
+        response: Resp = await invoke(attempt)
+        return response
 
     def _order(self, compression: Compressions | None) -> Sequence[Compression]:
         """What the requests of a call are compressed with, the preferred one first. Raises TypeError, ValueError."""
@@ -439,15 +358,3 @@ class Calls(Caller):
 def _bounded(timeout: float | None) -> float | None:
     """None for a timeout that says that there is none."""
     return None if timeout == math.inf else timeout
-
-
-def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:
-    if isinstance(error, StatusError):
-        return error
-    text = wrong_request(method, request) or f"the request is not a valid {codec.name} message: {error}"
-    return failure(*unwritten(error, text), Delivery.NOT_SENT)
-
-
-def undecodable(codec: Codec, error: Exception) -> StatusError:
-    text = f"the response is not a valid {codec.name} message: {error}"
-    return failure(*told(error, Code.INTERNAL, text), Delivery.EXECUTED)

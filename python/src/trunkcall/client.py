@@ -39,7 +39,7 @@ from .endpoints import ClientEndpoint, Endpoints
 from .gauges import EndpointGauges, Gauges, gauges_of
 from .interceptor import Interceptor
 from .memory import check_memory
-from .method import Kind, Method
+from .method import Method
 from .observer import Observer, Told
 from .options import (
     CLIENT_KEEPALIVE,
@@ -60,7 +60,7 @@ from .slots import Slots
 from .status import failure
 from .transport import Connection as Carrier
 from .transport import OpenSocket, TLSFiles, TLSSource, for_clients
-from .wire import Code, Delivery, Load, Status
+from .wire import Code, Delivery, Load
 
 if TYPE_CHECKING:
     from .opening import Opening
@@ -334,9 +334,6 @@ class Client(Calls, Registry):
             return self._single.connection()
         return self._endpoints.pick_plainly(method) if sampled else None
 
-    def _sample(self, connection: Carrier, status: Status, picked_at: int) -> None:
-        cast(ClientEnd, connection.end).endpoint.sample(Kind.UNARY, status, picked_at)
-
     def _pick(self, opening: Opening) -> Carrier | None:
         return self._endpoints.pick(opening)
 
@@ -406,17 +403,15 @@ class Client(Calls, Registry):
 
     def _changes(self) -> None:
         """Endpoints or their connections have changed: calls that wait look anew."""
-        single = None if self._closed or not self._plain else self._endpoints.single()
+        endpoints = self._endpoints
+        single = endpoints.single() if self._featured and not self._closed else None
         self._single = single
         self._waiting = self._slots.waiting if single is None else single.slots.waiting
-        self._several = self._endpoints.picks_plainly if single is None else self._per_endpoint > 1
-        self._quick = None if single is None or self._several else single.connection()
-        if self._ruled and not self._closed and self._endpoints.alone and self._per_endpoint == 1:
-            only = self._endpoints.single()
-            self._governed = None if only is None else only.connection()
-            self._queue_of_governed = self._endpoints.order[0].slots.waiting
-        else:
-            self._governed = None
+        several = endpoints.picks_plainly if single is None else self._per_endpoint > 1
+        self._several = several and self._plain and not self._closed
+        self._quick = single.connection() if single is not None and self._plain and not several else None
+        ready = several or single is not None
+        self._passes = self._featured and ready and self._quick is None and not self._closed
         watching, self._watching = self._watching, {}
         for one in watching:
             resolve(one)

@@ -8,7 +8,7 @@ import random
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .balancer import Balancer, Outcome, Pick, Picker, PickObserver, is_ours
+from .balancer import Balancer, Counter, Outcome, Pick, Picker, PickObserver, even_turns, is_ours
 from .connecting import ClientEnd, Connector
 from .endpoint import Endpoint, EndpointState, State
 from .gauges import EndpointGauges
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _OPENING = 64  # connections to an endpoint that are opened at a time (client.md 9.3)
 _STAY = 64  # calls made over one connection of an endpoint before another is looked at
 _NAMED = 8  # endpoints that an error names
+
+# A connection, its endpoint, and the calls that wait for a slot there.
+Way = tuple[Connection, "ClientEndpoint", Collection[object]]
 
 
 class ClientEndpoint(EndpointState):
@@ -175,6 +178,20 @@ class Picked:
                 journal.log(logging.ERROR, "a picker failed when it was told of the end of a call", error=error)
 
 
+class Turns:
+    """Connections that take turns, while each endpoint that is ready has one and weighs as much as the others: what
+    pickers of `round_robin` choose, without asking one."""
+
+    __slots__ = ("counter", "each", "number", "sampled")
+
+    def __init__(self, each: Sequence[Way], counter: Counter, sampled: bool) -> None:
+        """`sampled`: how long calls take is wanted to be known."""
+        self.each = each
+        self.number = len(each)
+        self.counter = counter
+        self.sampled = sampled
+
+
 class Endpoints:
     """All endpoints of a client. Used on the client's loop only."""
 
@@ -271,11 +288,13 @@ class Endpoints:
     def changed(self) -> None:
         """The set or a state in it has changed."""
         self._stale = True
+        self._client._turns = None
         self._version += 1
         self._client._changes()
 
     def stop(self) -> None:
         """The client is closed."""
+        self._client._turns = None
         if self._resolving is not None:
             self._resolving.stop()
         for one in self.order:
@@ -317,9 +336,7 @@ class Endpoints:
     @property
     def picks_plainly(self) -> bool:
         """Whether `pick_plainly` may be asked: there are several endpoints, and nobody wants to know how calls end."""
-        if self._client._closed or not self._client._plain or not self._awake or not self.order:
-            return False
-        return self._stale or self._observer is None
+        return self._awake and bool(self.order) and (self._stale or self._observer is None)
 
     def pick_plainly(self, method: Method[Any, Any]) -> Connection | None:
         """A connection for a unary call without metadata; None: it has to go the long way. Raises as `pick`."""
@@ -366,6 +383,21 @@ class Endpoints:
             return
         self._picker, self._fault = picker, ""
         self._observer = picker if isinstance(picker, PickObserver) else None
+        self._client._turns = self._turns(picker)
+
+    def _turns(self, picker: Picker) -> Turns | None:
+        """What may be done in place of asking the picker, until something changes."""
+        even = even_turns(picker)
+        if even is None or self._client._per_endpoint > 1 or not self._awake or self._client._closed:
+            return None
+        among, counter = even
+        each: list[Way] = []
+        for one in among:
+            connection = one.connection() if isinstance(one, ClientEndpoint) else None
+            if connection is None or not isinstance(one, ClientEndpoint):
+                return None
+            each.append((connection, one, one.slots.waiting))
+        return Turns(each, Counter(0) if self.alone else counter, not self.alone)
 
     def _named(self, fault: str) -> str:
         named = getattr(self._balancer, "name", None)

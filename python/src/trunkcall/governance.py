@@ -30,6 +30,7 @@ class Rules:
         "rate",
         "server_concurrency",
         "server_rate",
+        "timeout",
     )
 
     def __init__(self, name: str, holds: Holds, budget: Budget) -> None:
@@ -48,6 +49,7 @@ class Rules:
         apart = (holds.hedging, holds.outliers, holds.balancer, holds.zones, holds.priority, holds.wait_for_ready)
         self.quick = not holds.faults and all(one is None for one in apart)
         timeout = None if holds.timeout is None else holds.timeout / 1e9
+        self.timeout = None if holds.timeout is None else holds.timeout // 1_000  # µs
         self.policy = Policy(name, timeout, holds.wait_for_ready, not holds.once)
 
 
@@ -59,24 +61,24 @@ class Governance:
         self.file = file
         kept = before is not None and before.file.budget == file.budget
         self.budget: Budget = before.budget if before is not None and kept else Budget(file.budget)
-        self._rules: dict[str, Rules] = {}
+        self.known: dict[str, Rules] = {}  # by the names of methods that were asked for
         self._states: dict[tuple[str, str], tuple[object, object]] = {}
         self._choosers: dict[object, Chooser] = {}
         self._earlier = {} if before is None else before._states
-        for name in () if before is None else before._rules:
+        for name in () if before is None else before.known:
             self.of(name)
         self._earlier = {}
 
     def of(self, name: str) -> Rules:
         """What holds for a method by its name, "/package.Service/Method"."""
-        return self._rules.get(name) or self._found(name)
+        return self.known.get(name) or self._found(name)
 
     def _found(self, name: str) -> Rules:
         service, _, method = name.removeprefix("/").partition("/")
         holds = self.file.holds(service, method)
         rules = Rules(name, holds, self.budget)
-        if len(self._rules) < _REMEMBERED:  # else a program makes names up
-            self._rules[name] = rules
+        if len(self.known) < _REMEMBERED:  # else a program makes names up
+            self.known[name] = rules
             if holds.breaker is not None:
                 rules.breaker = self._state("breaker", name, holds.breaker, Breaker)
         rules.outliers = self._shared("outliers", holds.outliers, OutlierState)

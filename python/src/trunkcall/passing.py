@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .cores import draw, end_of, now
 from .governance import Rules
-from .policy import Ended, Outcome, Priority, Sample, inject, judged, sample_of
+from .policy import Ended, Outcome, Priority, Sample, Scoped, inject, judged, sample_of
 from .status import StatusError, failure, least
 from .wire import Code, Delivery, Status
 
@@ -18,19 +18,28 @@ if TYPE_CHECKING:
     from .opening import Opening
 
 
+def used_up(what: str, said: Scoped[Any] | None) -> StatusError:
+    """For a call beyond a limit of its client."""
+    text = f"{what} of {'' if said is None else said.scope} is used up"
+    return failure(Code.RESOURCE_EXHAUSTED, text, Delivery.NOT_SENT)
+
+
+def is_open(rules: Rules) -> StatusError:
+    """For an attempt that the breaker does not let through."""
+    return failure(Code.UNAVAILABLE, f"breaker of {rules.name} is open", Delivery.NOT_SENT)
+
+
 class Admitted:
     """A call that has passed the limits of its client. Raises StatusError if it may not."""
 
     def __init__(self, rules: Rules, priority: Priority) -> None:
         holds = rules.holds
         self._entered = now()
-        if rules.rate is not None and holds.rate is not None and rules.rate.take(self._entered, priority):
-            raise failure(Code.RESOURCE_EXHAUSTED, f"rate of {holds.rate.scope} is used up", Delivery.NOT_SENT)
+        if rules.rate is not None and rules.rate.take(self._entered, priority):
+            raise used_up("rate", holds.rate)
         self._limit = rules.concurrency
-        if self._limit is not None and holds.concurrency is not None:
-            if not self._limit.enter(self._entered, priority):
-                text = f"concurrency of {holds.concurrency.scope} is used up"
-                raise failure(Code.RESOURCE_EXHAUSTED, text, Delivery.NOT_SENT)
+        if self._limit is not None and not self._limit.enter(self._entered, priority):
+            raise used_up("concurrency", holds.concurrency)
 
     def leave(self, status: Status | None) -> None:
         """The call is over; `None`: it was cancelled. A second time does nothing."""
@@ -53,7 +62,7 @@ class Passage:
         if self._breaker is not None:
             self._number, _ = self._breaker.ask(now())
             if self._number is None:
-                raise failure(Code.UNAVAILABLE, f"breaker of {rules.name} is open", Delivery.NOT_SENT)
+                raise is_open(rules)
 
     def ended(self, status: Status | None, at: Opening | None = None) -> None:
         """How the attempt ended, and where; None: it was not made. A second time does nothing."""

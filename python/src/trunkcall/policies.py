@@ -11,6 +11,7 @@ from .checking import check_flags, check_text, check_timeout, listed_option, wro
 
 if TYPE_CHECKING:
     from .governance import Rules
+    from .policyfile import PolicyFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,8 @@ class Policies:
         """Whether there is nothing to look up for a call: at most a timeout for all."""
         return all(not name and replace(policy, timeout=None) == NOTHING for name, policy in self._given.items())
 
-    @property
-    def filed(self) -> bool:
-        """Whether a policy file says them."""
-        return False
+    file: PolicyFile | None = None
+    """That says them."""
 
     @property
     def timeout(self) -> float | None:

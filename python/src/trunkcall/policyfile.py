@@ -122,7 +122,7 @@ class FilePolicies(Policies):
 
     def __init__(self, file: PolicyFile) -> None:
         super().__init__()
-        self._file = file
+        self.file: PolicyFile = file
         self.watch = file.watch
 
     def __bool__(self) -> bool:
@@ -133,27 +133,23 @@ class FilePolicies(Policies):
         return False
 
     @property
-    def filed(self) -> bool:
-        return True
-
-    @property
     def timeout(self) -> float | None:
         return None
 
     def of(self, name: str) -> Policy:
-        return self._file.current.of(name).policy
+        return self.file.current.of(name).policy
 
     def of_stream(self, name: str) -> float | None:
-        timeout = self._file.current.of(name).holds.stream_timeout
+        timeout = self.file.current.of(name).holds.stream_timeout
         return None if timeout is None else timeout / 1e9
 
     def rules(self, name: str) -> Rules | None:
-        return self._file.current.of(name)
+        return self.file.current.of(name)
 
     @property
     def budget(self) -> Budget:
         """That of the file as it is now."""
-        return self._file.current.budget
+        return self.file.current.budget
 
 
 def _unplaceable(own: Balancer | None) -> Callable[[Holds], list[str]]:

@@ -11,7 +11,7 @@ from .compression import TooLong
 from .executing import in_executor
 from .method import Binding, Method
 from .opening import IN_ROW
-from .policy import Priority
+from .policy import Concurrency, Priority
 from .priority import priority_in
 from .status import Metadata, StatusError, failure, pairs, told
 from .transport import clock
@@ -20,7 +20,6 @@ from .wire import Metadata as Entries
 
 if TYPE_CHECKING:
     from .connection import Connection
-    from .serverlimits import Place
     from .servingend import ServingEnd
 
 CALL_OVER = "the call is over"
@@ -41,16 +40,19 @@ class ServerCall:
         "_incoming",
         "_kept",
         "_left",
-        "_place",
+        "_limit",
         "_principal",
         "_readable",
         "_release",
+        "_since",
         "_stopped",
         "_task",
         "_trailer",
         "_writable",
         "method",
     )
+
+    _since: int  # the limit counts it, in nanoseconds
 
     def __init__(self, incoming: IncomingCall, end: ServingEnd, method: Method[Any, Any]) -> None:
         self._incoming = incoming
@@ -59,7 +61,7 @@ class ServerCall:
         self._task: asyncio.Task[None] | None = None  # that runs the handler
         self._principal: Any = None
         self._release: Callable[[], None] | None = None  # for admission
-        self._place: Place | None = None  # among those that a policy file limits
+        self._limit: Concurrency | None = None  # of a policy file, that it counts for
         self._code: Code | None = Code.OK  # that the call ended with; None: its handler did not begin
         self._begun = False
         self._stopped = False

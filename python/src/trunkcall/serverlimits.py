@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .cores import draw, end_of, now
+from .cores import draw
 from .governance import Rules
-from .policy import Concurrency, Sample, sample_of
+from .policy import EXECUTED, Ended, Priority, Sample, Scoped, sample_of
 from .priority import priority_in
+from .transport import monotonic
 from .wire import Code, Delivery, Status
 
 if TYPE_CHECKING:
@@ -16,40 +17,36 @@ if TYPE_CHECKING:
 _SOONEST = 0.001  # seconds until a call that was refused may come back
 
 
-class Place:
-    """A call among those that run at once."""
-
-    __slots__ = ("_entered", "_limit")
-
-    def __init__(self, limit: Concurrency, entered: int) -> None:
-        self._limit: Concurrency | None = limit
-        self._entered = entered
-
-    def leave(self, code: Code | None) -> None:
-        """The call is over, with a code; None: its handler did not begin. A second time does nothing."""
-        limit, self._limit = self._limit, None
-        if limit is not None:
-            sample = Sample.NONE if code is None else sample_of(end_of(Status(code, "", (), Delivery.EXECUTED)))
-            left = now()
-            limit.leave(left, left - self._entered, sample, draw)
-
-
-def entered(rules: Rules, call: ServerCall) -> Place | Status | None:
-    """The place of a call, None if there is no limit of calls at once; or why it is refused."""
-    holds, rate, limit = rules.holds, rules.server_rate, rules.server_concurrency
+def entered(rules: Rules, call: ServerCall) -> Status | None:
+    """Has a call counted by the limits, until `left`; or gives why it is refused."""
+    rate, limit = rules.server_rate, rules.server_concurrency
     if rate is None and limit is None:
         return None
-    priority, time = priority_in(call.metadata), now()
-    if rate is not None and holds.server_rate is not None:
+    metadata, time = call.metadata, monotonic.nanoseconds()
+    priority = priority_in(metadata) if metadata else Priority.NORMAL
+    if rate is not None:
         after = rate.take(time, priority)
         if after:
-            return _used_up(f"rate of {holds.server_rate.scope}", max(after / 1e9, _SOONEST))
-    if limit is None or holds.server_concurrency is None:
-        return None
-    if not limit.enter(time, priority):
-        return _used_up(f"concurrency of {holds.server_concurrency.scope}", _SOONEST)
-    return Place(limit, time)
+            return _used_up("rate", rules.holds.server_rate, max(after / 1e9, _SOONEST))
+    if limit is not None:
+        if not limit.enter(time, priority):
+            return _used_up("concurrency", rules.holds.server_concurrency, _SOONEST)
+        call._limit, call._since = limit, time
+    return None
 
 
-def _used_up(what: str, after: float) -> Status:
-    return Status(Code.RESOURCE_EXHAUSTED, f"{what} is used up", (), Delivery.REFUSED, after)
+def left(call: ServerCall, code: Code | None) -> None:
+    """A call is over, with a code; None: its handler did not begin. A second time does nothing."""
+    limit, call._limit = call._limit, None
+    if limit is None:
+        return
+    sample = Sample.MEASURED
+    if code is not Code.OK:
+        sample = Sample.NONE if code is None else sample_of(Ended(int(code), EXECUTED))
+    time = monotonic.nanoseconds()
+    limit.leave(time, time - call._since, sample, draw)
+
+
+def _used_up(what: str, said: Scoped[Any] | None, after: float) -> Status:
+    text = f"{what} of {'' if said is None else said.scope} is used up"
+    return Status(Code.RESOURCE_EXHAUSTED, text, (), Delivery.REFUSED, after)

@@ -23,7 +23,7 @@ from .interceptor import Call, answers, chain, wrong_answer
 from .method import Binding
 from .options import listed
 from .servercall import OnlyMessage, ServerCall
-from .serverlimits import entered
+from .serverlimits import entered, left
 from .status import StatusError, spelled, told
 from .transport import ConnectionEvents, clock
 from .values import Misfit
@@ -106,11 +106,7 @@ class ServingEnd(ConnectionEvents):
 
     async def _admit(self, call: ServerCall) -> None:
         """Asks whether a call may run: the limits of the policy file, then admission. Raises Rejected."""
-        if self.serving.policies is not None:
-            place = entered(self.serving.policies.current.of(call.method.name), call)
-            if isinstance(place, Status):
-                raise Rejected(place)
-            call._place = place
+        self._limit(call)
         if self.serving.admission is None:
             return
         admitted = False
@@ -118,8 +114,16 @@ class ServingEnd(ConnectionEvents):
             await self._ask(self.serving.admission, call)
             admitted = True
         finally:
-            if call._place is not None and not admitted:
-                call._place.leave(None)
+            if not admitted:
+                left(call, None)
+
+    def _limit(self, call: ServerCall) -> None:
+        """Asks the limits of the policy file, if there is one. Raises Rejected."""
+        file, name = self.serving.policies, call.method.name
+        if file is not None:
+            refused = entered(file.current.known.get(name) or file.current.of(name), call)
+            if refused is not None:
+                raise Rejected(refused)
 
     async def _ask(self, admit: Admit, call: ServerCall) -> None:
         """Raises Rejected."""
@@ -215,11 +219,14 @@ class ServingEnd(ConnectionEvents):
             if call._stopped:  # before this task ran for the first time: cancelled then, it would not run at all
                 raise asyncio.CancelledError
             if request is UNDECODED:
-                await self._admit(call)
+                if self.serving.admission is None:
+                    self._limit(call)
+                else:
+                    await self._admit(call)
                 request = self._decoded(served.bindings[incoming.codec], incoming)
             if request is LARGE_REQUEST:
                 request = await self._unpacked(served, incoming)
-            if _is_late(incoming):
+            if incoming.deadline and incoming.deadline <= clock():
                 raise NotStarted
             if incoming.oneway and not self.serving.interceptors:
                 self._accept(call, incoming)
@@ -351,8 +358,8 @@ class ServingEnd(ConnectionEvents):
 
     def _leave(self, call: ServerCall) -> None:
         """The call is over: what it was given by limits and admission is free again."""
-        if call._place is not None:
-            call._place.leave(call._code)
+        if call._limit is not None:
+            left(call, call._code)
         if call._release is None:
             return
         try:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from .caller import Response
 from .codec import Codec
 from .compression import Compression, Request, TooLong, bound
-from .method import Kind, Method
+from .method import Kind, Method, wrong_request
 from .opening import Opening
-from .status import StatusError, failure, told
+from .status import StatusError, failure, told, unwritten
 from .transport import Connection, clock
 from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall, kept
 
@@ -205,8 +205,7 @@ class Attempt(Opening):
         except TooLong as error:
             raise failure(Code.RESOURCE_EXHAUSTED, f"the response {error}", Delivery.EXECUTED) from None
         except Exception as error:
-            text = f"the response is not a valid {self.codec.name} message: {error}"
-            raise failure(*told(error, Code.INTERNAL, text), Delivery.EXECUTED) from error
+            raise undecodable(self.codec, error) from error
 
     @property
     def _header(self) -> list[tuple[str, str | bytes]]:
@@ -218,6 +217,20 @@ class Attempt(Opening):
         response.trailer = trailer
         response.peer = self.connection.remote
         response.server_time = getattr(self.out, "server_time", 0) / 1e6
+
+
+def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:
+    """For a request that the codec does not take."""
+    if isinstance(error, StatusError):
+        return error
+    text = wrong_request(method, request) or f"the request is not a valid {codec.name} message: {error}"
+    return failure(*unwritten(error, text), Delivery.NOT_SENT)
+
+
+def undecodable(codec: Codec, error: Exception) -> StatusError:
+    """Likewise for a response."""
+    text = f"the response is not a valid {codec.name} message: {error}"
+    return failure(*told(error, Code.INTERNAL, text), Delivery.EXECUTED)
 
 
 async def invoke(attempt: Attempt) -> Any:

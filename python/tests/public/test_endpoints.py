@@ -17,6 +17,7 @@ from trunkcall import (
     State,
     StatusError,
 )
+from trunkcall.calling import Calls
 from trunkcall.endpoints import ClientEndpoint
 
 from .endpoints import Counting, EndpointsCase, Registry
@@ -117,6 +118,26 @@ class Changing(EndpointsCase):
         gate.open.set()
         self.assertEqual(await running, b"runs")
         await eventually(lambda: not server.connections and len(client._live) == 1)
+
+    async def test_who_takes_turns_follows_what_changes(self) -> None:
+        (_, a), (second, b), (_, c) = [await self.named(name) for name in (b"a", b"b", b"c")]
+        registry = Registry(a, b)
+        client = self.resolved(registry)
+
+        async def take_turns(*names: bytes) -> None:
+            await eventually(lambda: sum(one.state is State.READY for one in client.endpoints) == len(names))
+            with mock.patch.object(Calls, "unary", None):  # the long way
+                self.assertEqual(sorted(await self.answers(client)), sorted([*names] * (12 // len(names))))
+
+        await client.connect()
+        await take_turns(b"a", b"b")
+        registry.set(a, b, c)
+        await take_turns(b"a", b"b", b"c")
+        await second.close()
+        await take_turns(b"a", b"c")
+        registry.set(Endpoint(a, weight=3), Endpoint(c))
+        await eventually(lambda: len(client.endpoints) == 2)
+        self.assertEqual(sorted(await self.answers(client)), [b"a"] * 9 + [b"c"] * 3)
 
     async def test_another_weight_leaves_the_connection_where_it_is(self) -> None:
         _, a = await self.named(b"a")

@@ -6,14 +6,16 @@ import asyncio
 import os
 import tempfile
 import unittest
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 from unittest import mock
 
 from tests.public.kit import ECHO
-from trunkcall import RAW, CallAttempt, Client, Code, Delivery, Priority, ServerCall, StatusError, calling, governed
+from trunkcall import RAW, CallAttempt, Client, Code, Delivery, Handler, Priority, ServerCall, StatusError
 from trunkcall import blocking as threads
+from trunkcall.calling import Calls
 from trunkcall.testing import Clock, TestServer, blocking
 
 RETRYING = """
@@ -53,7 +55,7 @@ class Counting:
 
 
 class Files(unittest.IsolatedAsyncioTestCase):
-    observed = True  # attempts, which takes an object for each
+    observed = True  # attempts
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -284,27 +286,43 @@ class Files(unittest.IsolatedAsyncioTestCase):
                 Client("mem:x", policy_file=path, **options)
 
 
-class Unobserved(Files):
-    """The same by the quick way of calls, of which nobody wants to know the attempts."""
-
-    observed = False
+class Quick(Files):
+    """The same by the quick way of calls."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.quick = 0
+        unary = Calls.unary
+        self.long = 0  # calls that went another way
 
         async def counted(*given: Any) -> Any:
-            self.quick += 1
-            return await governed.quickly(*given)
+            self.long += 1
+            return await unary(*given)
 
-        patched = mock.patch.object(calling, "quickly", counted)
+        patched = mock.patch.object(Calls, "unary", counted)
         patched.start()
         self.addCleanup(patched.stop)
+        self.addCleanup(lambda: self.assertEqual(self.long, 1 if "faults" in self.id() else 0))
 
     def server(self, handler: Counting, text: str) -> TestServer:
-        self.addCleanup(lambda: self.assertGreater(self.quick, 0))
-        made = partial(Client, codec=RAW, policy_file=self.write(text))
-        return Connected(ECHO.handler(handler), client=made)
+        observer = handler if self.observed else None
+        made = partial(Client, codec=RAW, policy_file=self.write(text), attempt_observer=observer)
+        return self.connected(ECHO.handler(handler), client=made)
+
+    def connected(self, *handlers: Handler, client: Callable[[str], Client]) -> TestServer:
+        return Connected(*handlers, client=client)
+
+
+class Unobserved(Quick):
+    """Of whose attempts nobody wants to know."""
+
+    observed = False
+
+
+class Several(Quick):
+    """Over three endpoints, which take turns."""
+
+    def connected(self, *handlers: Handler, client: Callable[[str], Client]) -> TestServer:
+        return Three(*handlers, client=client)
 
 
 class Connected(TestServer):
@@ -314,6 +332,14 @@ class Connected(TestServer):
         await super().__aenter__()
         await self.client.connect()
         return self
+
+
+class Three(Connected):
+    """A server that its client takes for three."""
+
+    async def _listen(self) -> str:
+        more = [await self.server.listen(f"{self._address}-{number}") for number in (2, 3)]
+        return ",".join([await super()._listen(), *more])
 
 
 class Threads(unittest.TestCase):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast
 
 from trunkcall.caller import NO_OPTIONS, CallOptions, Response
-from trunkcall.calling import UNARY, undecodable, unencodable
+from trunkcall.calling import UNARY
 from trunkcall.calling import Calls as Awaited
 from trunkcall.codec import FIRST_NAMED, Codec
 from trunkcall.compression import Compressions
@@ -14,6 +14,7 @@ from trunkcall.context import current, deadline_of
 from trunkcall.gauges import ConnectionGauges
 from trunkcall.method import Method, UnaryMethod
 from trunkcall.status import Metadata, failure
+from trunkcall.unarycall import undecodable, unencodable
 from trunkcall.wire import Code, Delivery
 
 from .. import connection as asynchronous

@@ -13,13 +13,13 @@ import grpc.aio
 
 from trunkcall import Code, Status
 from trunkcall.caller import Caller, CallOptions, Response
-from trunkcall.calling import Calls, undecodable
+from trunkcall.calling import Calls
 from trunkcall.codec import PROTOBUF
 from trunkcall.compression import Compressions
 from trunkcall.context import deadline_of, ends_at, own_timeout, remaining
 from trunkcall.method import Method
 from trunkcall.status import StatusError
-from trunkcall.unarycall import Attempt, Begun, early_metadata, invoke
+from trunkcall.unarycall import Attempt, Begun, early_metadata, invoke, undecodable
 
 from .conversion import CODES, LOCALLY_CANCELLED, CallError, Entries, to_metadata, trailing
 

@@ -8,7 +8,7 @@ not jump; one before the last counts as the last."""
 
 from __future__ import annotations
 
-from .attempts import NOT_SENT, REFUSED, Budget, Decision, Delivery, Ended, Hedging, Retries
+from .attempts import EXECUTED, NOT_SENT, REFUSED, Budget, Decision, Delivery, Ended, Hedging, Retries
 from .breaker import Breaker, BreakerState, Outcome, Outliers, judged
 from .faults import BadFile, Fault
 from .file import File, Holds, Scoped, parse
@@ -34,6 +34,7 @@ from .rules import (
 
 __all__ = [
     "CODES",
+    "EXECUTED",
     "NOT_SENT",
     "REFUSED",
     "AdaptiveRules",

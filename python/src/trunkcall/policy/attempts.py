@@ -18,17 +18,17 @@ class Budget:
     def __init__(self, rules: BudgetRules) -> None:
         self._rules = rules
         self._clock = Clock()
-        self._calls = Window(_BUDGET_SECONDS * SECOND)
+        self.calls = Window(_BUDGET_SECONDS * SECOND)
         self._repeated = Window(_BUDGET_SECONDS * SECOND)
 
     def made(self, now: int, calls: int = 1) -> None:
         """Counts calls."""
-        self._calls.add(self._clock.at(now), calls)
+        self.calls.add(self._clock.at(now), calls)
 
     def take(self, now: int) -> bool:
         """Whether one more attempt is allowed, which counts then."""
         now = self._clock.at(now)
-        most = max(_BUDGET_SECONDS * self._rules.least, self._calls.sum(now) * self._rules.percent // 100)
+        most = max(_BUDGET_SECONDS * self._rules.least, self.calls.sum(now) * self._rules.percent // 100)
         allowed = self._repeated.sum(now) < most
         if allowed:
             self._repeated.add(now, 1)

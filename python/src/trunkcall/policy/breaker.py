@@ -29,34 +29,35 @@ def judged(rules: TripRules, end: Ended) -> Outcome:
     return Outcome.NEITHER if refused_for_good else Outcome.SUCCESS
 
 
-class _Trip:
-    """Counts successes and failures, and says when the failures are too many."""
+class Trip:
+    """Counts successes and failures, and says when the failures are too many. While `row` is 0, all that a success does
+    is to count among `ends`."""
 
     def __init__(self, rules: TripRules) -> None:
         self._rules = rules
-        self._row = 0
-        self._ends = Window(rules.window)
+        self.row = 0  # failures since the last success
+        self.ends = Window(rules.window)
         self._failures = Window(rules.window)
 
     def clear(self) -> None:
-        self._row = 0
-        self._ends.clear()
+        self.row = 0
+        self.ends.clear()
         self._failures.clear()
 
     def ended(self, now: int, outcome: Outcome) -> bool:
         """Counts an end, and says whether there are too many failures."""
         if outcome is Outcome.NEITHER:
             return False
-        self._ends.add(now, 1)
+        self.ends.add(now, 1)
         if outcome is Outcome.SUCCESS:
-            self._row = 0
+            self.row = 0
             return False
         self._failures.add(now, 1)
-        self._row += 1
+        self.row += 1
         rules = self._rules
-        if rules.consecutive and self._row >= rules.consecutive:
+        if rules.consecutive and self.row >= rules.consecutive:
             return True
-        ends = self._ends.sum(now)
+        ends = self.ends.sum(now)
         return bool(rules.percent) and ends >= rules.calls and self._failures.sum(now) * 100 >= rules.percent * ends
 
 
@@ -73,8 +74,9 @@ class Breaker:
         self._rules = rules
         self.state = BreakerState.CLOSED  # at the last event
         self._number = 1  # of the state
+        self.closed = 1  # that number while the state is CLOSED, where `ask` gives it; else 0
         self._until = 0  # the end of OPEN; of HALF_OPEN when other probes are allowed
-        self._trip = _Trip(rules)
+        self.trip = Trip(rules)
         self._probes = 0  # allowed in this state
         self._successes = 0  # of these
         self._clock = Clock()
@@ -98,7 +100,7 @@ class Breaker:
         if number != self._number or self.state is BreakerState.OPEN:
             return
         if self.state is BreakerState.CLOSED:
-            if self._trip.ended(now, outcome):
+            if self.trip.ended(now, outcome):
                 self._open(now, random)
         elif outcome is Outcome.FAILURE:
             self._open(now, random)
@@ -115,14 +117,15 @@ class Breaker:
     def _become(self, state: BreakerState, until: int) -> None:
         self.state, self._until, self._probes, self._successes = state, until, 0, 0
         self._number += 1
-        self._trip.clear()
+        self.closed = self._number if state is BreakerState.CLOSED else 0
+        self.trip.clear()
 
 
 class _Known:
     """What is known of an endpoint."""
 
     def __init__(self, rules: TripRules) -> None:
-        self.trip = _Trip(rules)
+        self.trip = Trip(rules)
         self.until = 0  # ejected before; 0: never was
         self.times = 0
 

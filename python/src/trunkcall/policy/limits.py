@@ -35,10 +35,12 @@ class Rate:
 
     def take(self, now: int, priority: Priority) -> int:
         """0 if a call may begin, else how many nanoseconds to wait before one may."""
-        last = self._clock.last
-        level = self._level + (self._clock.at(now) - last) * self._rate
-        if level > self._full:
-            level = self._full
+        clock, level = self._clock, self._level
+        if now > clock.last:
+            level += (now - clock.last) * self._rate
+            clock.last = now
+            if level > self._full:
+                level = self._full
         missing = _BILLION + self._kept[priority] - level
         if missing > 0:
             self._level = level
@@ -89,8 +91,9 @@ class Concurrency:
 
     def enter(self, now: int, priority: Priority) -> bool:
         """Whether a call may run. If so, `leave` is to be told of its end."""
-        self._clock.at(now)
-        fixed = self._fixed
+        clock, fixed = self._clock, self._fixed
+        if now > clock.last:
+            clock.last = now
         most = share(self._rules.shares, self._in_force(), priority) if fixed is None else fixed[priority]
         if self._calls >= most:
             return False
@@ -107,11 +110,13 @@ class Concurrency:
 
     def leave(self, now: int, took: int, sample: Sample, random: Random) -> None:
         """Tells that a call has ended, and after how long. Draws a number where a measurement ends."""
-        now = self._clock.at(now)
         self._calls -= 1
-        adaptive = self._rules.adaptive
+        adaptive, clock = self._rules.adaptive, self._clock
+        if now > clock.last:
+            clock.last = now
         if adaptive is None:
             return
+        now = clock.last
         took = min(max(took, 0), LONGEST)
         if sample is Sample.NONE or self._measuring and now - took < self._since:
             return

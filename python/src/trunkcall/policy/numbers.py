@@ -34,23 +34,32 @@ class Clock:
 
 
 class Window:
-    """Counts events of the last slices."""
+    """Counts events of the last slices. Its times do not go back.
 
-    __slots__ = ("_counts", "_slice")
+    Who has many events may add to `events` without a call, at a time before `until`."""
+
+    __slots__ = ("_counts", "_number", "_slice", "events", "until")
 
     def __init__(self, length: int) -> None:
         self._slice = length // _SLICES
-        self._counts = [(0, 0)] * _SLICES  # the number of a slice, and its events
+        self._counts = [(0, 0)] * _SLICES  # the number of a slice, and its events, of slices that are over
+        self._number = 0  # of the latest slice
+        self.events = 0  # in it
+        self.until = 0  # its end; 0: none has begun
 
     def add(self, now: int, events: int) -> None:
-        number = now // self._slice
-        at = number % _SLICES
-        counted, before = self._counts[at]
-        self._counts[at] = number, before + events if counted == number else events
+        if now >= self.until:
+            self._counts[self._number % _SLICES] = self._number, self.events
+            self._number = now // self._slice
+            self.until = (self._number + 1) * self._slice
+            self.events = 0
+        self.events += events
 
     def sum(self, now: int) -> int:
         first = now // self._slice - _SLICES + 1
-        return sum(events for number, events in self._counts if number >= first)
+        latest = self.events if self._number >= first else 0
+        return latest + sum(events for number, events in self._counts if number >= first)
 
     def clear(self) -> None:
         self._counts = [(0, 0)] * _SLICES
+        self._number = self.events = self.until = 0
