@@ -64,7 +64,9 @@ func (c *route) underPolicy(ctx context.Context, m *Method, request, response an
 func (c *route) enter(ctx context.Context, o *callOptions, g *governedCall) error {
 	g.rules = o.rules
 	if g.rules.breaker != nil || g.rules.outliers != nil {
-		if deadline, ok := ctx.Deadline(); ok {
+		if b := o.bound(ctx); b != nil {
+			g.time = b.by.had
+		} else if deadline, ok := ctx.Deadline(); ok {
 			g.time = time.Until(deadline)
 		}
 	}

@@ -159,21 +159,21 @@ func (o *opening) fit(conn *Connection) error {
 		o.unpack()
 		o.packed = r.options.packCall(conn, &o.out, o.plain, order)
 	}
+	var left time.Duration
 	if b := o.options.bound(o.ctx); b != nil {
-		left := b.deadline - o.time()
-		if left <= 0 {
-			return notSent(context.DeadlineExceeded)
-		}
-		o.out.Remaining, o.out.Deadline = wire.Remaining(left), b.deadline
+		left = time.Duration(b.deadline - o.time())
+		o.out.Deadline = b.deadline
 	} else if deadline, ok := o.ctx.Deadline(); ok {
-		left := time.Until(deadline)
-		if left <= 0 {
-			return notSent(context.DeadlineExceeded)
-		}
-		o.out.Remaining = wire.Remaining(int64(left))
-		if o.passage != nil {
-			o.passage.left = left
-		}
+		left = time.Until(deadline)
+	} else {
+		return nil
+	}
+	if left <= 0 {
+		return notSent(context.DeadlineExceeded)
+	}
+	o.out.Remaining = wire.Remaining(int64(left))
+	if o.passage != nil {
+		o.passage.left = left
 	}
 	return nil
 }
