@@ -45,7 +45,10 @@ func parseTarget(target string, given map[string]Resolver) (static []Endpoint, s
 
 var schemeForm = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
 
-// unknownScheme adds to err what else may be wrong with what is no address.
+// placeForm is what follows the colon of what is meant as an address, or as a URL.
+var placeForm = regexp.MustCompile(`^(//|[0-9]+(/|$))`)
+
+// unknownScheme adds to err what else may be wrong with what is no address, and puts first what is more likely meant.
 func unknownScheme(part string, err error) error {
 	scheme, rest, _ := strings.Cut(part, ":")
 	switch {
@@ -54,7 +57,12 @@ func unknownScheme(part string, err error) error {
 	case scheme == "dns":
 		return fmt.Errorf("%w; dns: is for a whole target, with one HOST:PORT", err)
 	}
-	return fmt.Errorf("%w; no resolver was given for the scheme %q either", err, scheme)
+	none := fmt.Sprintf("no resolver was given for the scheme %q", scheme)
+	if placeForm.MatchString(rest) {
+		return fmt.Errorf("%w; %s either", err, none)
+	}
+	whole := fmt.Sprintf("target %q: ", part)
+	return fmt.Errorf("%s%s; as an address: %s", whole, none, strings.TrimPrefix(err.Error(), whole))
 }
 
 // ownScheme reports whether addresses begin so.

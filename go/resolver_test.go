@@ -42,6 +42,20 @@ func TestTargetsAreReadAsTheVectorsSay(t *testing.T) {
 	}
 }
 
+func TestTheLikelierFaultOfATargetIsSaidFirst(t *testing.T) {
+	const want = ": want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH"
+	for target, why := range map[string]string{
+		"registry:a.B": `no resolver was given for the scheme "registry"; as an address: a port is a number from 1 to 65535, not "a.B"` + want,
+		"a:99999":      `a port is a number from 1 to 65535, not "99999"` + want + `; no resolver was given for the scheme "a" either`,
+		"a:4001/":      "there is a path behind the port; without it, it is a:4001" + want + `; no resolver was given for the scheme "a" either`,
+		"a":            "it has no port; with one it is, for example, a:8080" + want,
+	} {
+		if _, err := NewClient(target); err == nil || err.Error() != `target "`+target+`": `+why {
+			t.Errorf("%v\nwant %s", err, why)
+		}
+	}
+}
+
 // named is a name server of the test's own.
 type named struct {
 	mu    sync.Mutex

@@ -21,8 +21,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -80,13 +82,24 @@ func Open(name string) (Source, error) {
 	open := schemes[scheme]
 	schemesMu.Unlock()
 	if open == nil {
-		return nil, fmt.Errorf(`registry "%s": no package for "%s" is in this program`, name, scheme)
+		return nil, fmt.Errorf(`registry "%s": no package for "%s" is in this program: %s`, name, scheme, advice(scheme))
 	}
 	s, err := open(rest)
 	if err != nil {
 		return nil, fmt.Errorf(`registry "%s": %w`, name, err)
 	}
 	return s, nil
+}
+
+// advice is what there is instead of a scheme, or what to import for one that a module of ours has.
+func advice(scheme string) string {
+	switch scheme {
+	case "consul", "etcd", "zookeeper":
+		return "import github.com/trunkcall/trunkcall/go/" + scheme
+	}
+	schemesMu.Lock()
+	defer schemesMu.Unlock()
+	return "there are " + strings.Join(slices.Sorted(maps.Keys(schemes)), ", ")
 }
 
 // OpenStore is Open for a registry in which servers are published.

@@ -260,6 +260,20 @@ func TestEmbeddedRegistryMayGoAndComeBack(t *testing.T) {
 	until(t, client, "first", "second")
 }
 
+func TestThatTheRegistryIsAwayIsToldWithOneStatus(t *testing.T) {
+	away, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := away.Addr().String()
+	_ = away.Close()
+	_, err = who.Call(t.Context(), find(t, registry.NewEmbedded(address)), wrapperspb.String(""))
+	want := "UNAVAILABLE: resolver registry: watching " + service + ": cannot reach " + address + ": "
+	if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "(not sent)") != 1 {
+		t.Errorf("%v, want %s…", err, want)
+	}
+}
+
 func TestEmbeddedStateThatCannotBeIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	for _, path := range []string{folder, filepath.Join(folder, "none", "state")} {

@@ -152,8 +152,22 @@ func (w *Watcher) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.ended {
-		w.view.fail(time.Since(w.began), fmt.Errorf("watching %s: %w", w.view.service, err))
+		w.view.fail(time.Since(w.began), fmt.Errorf("watching %s: %w", w.view.service, whyFailed(err)))
 	}
+}
+
+// whyFailed is err as the reason why a registry fails. A status is told by its message, with its code unless that is
+// UNAVAILABLE: the calls that fail for that reason have a status and a delivery of their own.
+func whyFailed(err error) error {
+	var failed trunkcall.StatusError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	s := failed.Status()
+	if s.Code == trunkcall.Unavailable {
+		return errors.New(s.Message)
+	}
+	return fmt.Errorf("%s: %s", s.Code, s.Message)
 }
 
 // waitLocked has the view called when it wants to be.

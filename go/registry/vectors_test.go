@@ -260,6 +260,17 @@ func TestVectorRegistries(t *testing.T) {
 	}
 }
 
+func TestWhatThereIsStandsBehindASchemeThatIsNot(t *testing.T) {
+	for name, want := range map[string]string{
+		"foo:bar":  `registry "foo:bar": no package for "foo" is in this program: there are file, srv, trunkcall`,
+		"etcd:a:1": `registry "etcd:a:1": no package for "etcd" is in this program: import github.com/trunkcall/trunkcall/go/etcd`,
+	} {
+		if _, err := Open(name); err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
+
 func (g *givenOf) published() *Published {
 	p := &Published{Names: g.Names, Addresses: g.Addresses, ID: g.ID}
 	if r := g.Record; r != nil {
