@@ -75,8 +75,16 @@ async def call(name: str) -> int:
     source = registry.open_registry(name)
     resolvers = {"registry": registry.resolver(source)}
     async with trunkcall.Client(f"registry:{SERVICE}", resolvers=resolvers, timeout=10) as client:
-        await get(client, wait_for_ready=True)  # until a server is found
-        await asyncio.gather(*(get_all(client) for _ in range(4)))
+        finding = asyncio.ensure_future(get(client, wait_for_ready=True))  # until a server is found
+        waiting = asyncio.ensure_future(stopping.wait())
+        await asyncio.wait((finding, waiting), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if finding.done():
+            finding.result()
+            await asyncio.gather(*(get_all(client) for _ in range(4)))
+        else:
+            finding.cancel()
+            await asyncio.wait((finding,))
     for server, calls in sorted(answers.items()):
         print(server, "answered", calls, "calls")
     print(failed, "calls failed", flush=True)

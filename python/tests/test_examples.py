@@ -172,6 +172,14 @@ class TestExamples(unittest.TestCase):
                         self.assertEqual(done.status, 0, done.stderr)
                         self.assertEqual(second.stop().status, 0)
 
+    def test_a_client_that_has_found_nobody_ends_when_it_is_told_to(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-W", "error", str(EXAMPLES / "discovery.py")]
+            with Process([*command, "call", f"file:{folder}"]) as client:
+                client.wait_said("no instance of")
+                done = client.stop()
+                self.assertEqual((done.status, done.stdout), (0, "0 calls failed\n"), done.stderr)
+
     def test_a_registry_that_there_is_not_is_told(self) -> None:
         done = completed("discovery.py", "call", "nowhere:x")
         self.assertEqual((done.returncode, done.stdout), (1, ""))

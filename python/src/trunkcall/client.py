@@ -176,6 +176,7 @@ class Client(Calls, Registry):
         table = codec_table([*listed_option("codecs", codecs, "codecs"), codec])
         packing = Packing(compression, decompression)
         self._logger = logger or logging.getLogger("trunkcall")
+        self._unreached_level = logging.INFO  # of records that say that an endpoint could not be reached
         self._told = Told(observer)
         self._zone = zone
         given = (policies, timeout, repeat, policy_file)

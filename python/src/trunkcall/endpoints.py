@@ -120,7 +120,7 @@ class ClientEndpoint(EndpointState):
     def failed(self, why: str) -> None:
         self.last = why
         client = self.client
-        client._serving.journal.log(logging.INFO, "no connection: %s", why)
+        client._serving.journal.log(client._unreached_level, "no connection: %s", why)
         client._connect_failures += 1
         client._told.tell("connect_failed", str(self.endpoint), why)
         client._endpoints.endpoint_failed()

@@ -136,12 +136,18 @@ class Handler:
 
 
 def wrong_request(method: Method[Any, Any], request: object) -> str:
-    """What is said of a request of another type than a method takes; "" if it is of that type."""
-    if not isinstance(method.request, type) or isinstance(request, method.request):  # pyright: ignore
+    """What is said of a request of another type than a method takes; "" if it is of that type. Of a method
+    of a stub only functions are known; its type is the one that the registry of Protobuf has for its name."""
+    kind: Any = method.request
+    if kind is object:
+        from .described import described_messages  # which imports this
+
+        kind, _ = described_messages(method.name)
+    if not isinstance(kind, type) or isinstance(request, kind):
         return ""
-    if request is method.request:
-        return f"{method.name} takes {one_of(method.request)}, got the class: call it, {method.request.__name__}(…)"
-    return f"{method.name} takes {one_of(method.request)}, got {kind_of(request)}"
+    if request is kind:
+        return f"{method.name} takes {one_of(kind)}, got the class: call it, {kind.__name__}(…)"
+    return f"{method.name} takes {one_of(kind)}, got {kind_of(request)}"
 
 
 class UnaryMethod(Method[Req, Resp]):

@@ -25,6 +25,7 @@ DNS_INTERVAL = 30.0  # seconds, and up to a fifth more or less
 DNS_PAUSE = 5.0  # seconds between two questions at least, when endpoints fail
 _ADDRESSES = ("unix", "mem", "ws", "wss")  # what addresses begin with
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
+_PLACE = re.compile(r"//|[0-9]+(/|\Z)")  # what follows the colon of what is meant as an address, or as a URL
 
 # An endpoint with its addresses as they are dialled.
 Resolved = tuple[Endpoint, tuple[Address, ...]]
@@ -154,18 +155,21 @@ def _parts(text: str) -> list[str]:
         try:
             parse_place(part)
         except ValueError as error:
-            raise ValueError(f"{error}{_no_scheme(part)}") from None
+            raise ValueError(_with_scheme(part, str(error))) from None
     return found
 
 
-def _no_scheme(part: str) -> str:
-    """What else may be wrong with what is no address."""
+def _with_scheme(part: str, why: str) -> str:
+    """Why a part is no address, and what else may be wrong with it: first what is more likely meant."""
     scheme, _, rest = part.partition(":")
     if not rest or not _SCHEME.fullmatch(scheme) or scheme in _ADDRESSES:
-        return ""
+        return why
     if scheme == "dns":
-        return "; dns: is for a whole target, with one HOST:PORT"
-    return f'; no resolver was given for the scheme "{scheme}" either'
+        return f"{why}; dns: is for a whole target, with one HOST:PORT"
+    none, whole = f'no resolver was given for the scheme "{scheme}"', f'target "{part}": '
+    if _PLACE.match(rest):
+        return f"{why}; {none} either"
+    return f"{whole}{none}; as an address: {why.removeprefix(whole)}"
 
 
 def check_endpoints(endpoints: Sequence[Endpoint]) -> list[Resolved]:

@@ -96,6 +96,12 @@ class UnaryCalls(Case):
         answers = await asyncio.gather(*(stub.GetUser(ID(user_id=n)) for n in range(1, 500)))
         self.assertEqual([user.name for user in answers], [str(n) for n in range(1, 500)])
 
+    async def test_a_request_of_another_type_is_refused_by_its_name(self) -> None:
+        stub = await self.stub(Users())
+        for wrong, got in (({"user_id": 7}, "got a dict"), (None, "got None"), (ID, "got the class: call it, ")):
+            error = await self.fails(stub.GetUser(wrong), grpc.StatusCode.INTERNAL)
+            self.assertIn(f"GetUser takes a GetUserRequest, {got}", str(error.details()))
+
     async def test_abort(self) -> None:
         stub = await self.stub(Users())
         error: Any = await self.fails(stub.GetUser(ID()), grpc.StatusCode.INVALID_ARGUMENT)

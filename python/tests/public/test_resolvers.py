@@ -363,5 +363,7 @@ class Faulty(EndpointsCase):
         ):
             with self.subTest(text), self.assertRaisesRegex((ValueError, TypeError), text):
                 Client("127.0.0.1:1", **options)
-        with self.assertRaisesRegex(ValueError, 'no resolver was given for the scheme "consul" either'):
+        with self.assertRaisesRegex(
+            ValueError, '^target "consul:web": no resolver was given for the scheme "consul"; as'
+        ):
             Client("consul:web", resolvers={"test": Registry()})

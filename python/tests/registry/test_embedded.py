@@ -17,6 +17,7 @@ from trunkcall import Client, Code, Limits, ServerCall, StatusError
 from trunkcall.registry import Embedded, Registrar, serve
 from trunkcall.registry import Server as RegistryServer
 from trunkcall.registry.embedded import ALL, CHANGE, PARTIAL, PUBLISH, WATCH
+from trunkcall.registry.store import RegistryError, why_failed
 from trunkcall.registry.v1.registry_pb2 import Entry, PublishAnswer, PublishRequest, WatchAnswer, WatchRequest
 
 from .kit import SERVICE, WHO, calling, finding, hasten, logged, made, process, publish, run, until
@@ -218,6 +219,38 @@ def test_the_registry_may_go_and_come_back(
                 watch.cancel()
 
     run(test)
+
+
+def test_that_the_registry_is_away_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "trunkcall")
+
+    async def test() -> None:
+        async with serving() as kept:
+            address = kept.address  # where nobody listens soon
+        async with finding(Embedded(address)) as client:
+            for _ in range(2):
+                with pytest.raises(StatusError) as failure:
+                    await client.call(WHO, b"", timeout=60)
+                reason = f"watching {SERVICE}: cannot reach {address}: "
+                assert failure.value.message.startswith(f"resolver registry: {reason}"), failure.value
+                assert str(failure.value).count("(not sent)") == 1, failure.value
+                assert str(failure.value).count("UNAVAILABLE") == 1, failure.value
+        told = [one for one in caplog.messages if "cannot reach" in one]
+        assert [one.partition(": cannot")[0] for one in told] == [
+            f"target registry:{SERVICE}: resolver registry: watching {SERVICE}"
+        ], caplog.messages
+
+    run(test)
+
+
+def test_of_a_status_its_code_and_message_are_told_unless_it_is_unavailable() -> None:
+    for error, text in (
+        (StatusError(Code.UNAVAILABLE, "away"), "away"),
+        (StatusError(Code.UNAUTHENTICATED, "who"), "UNAUTHENTICATED: who"),
+        (RegistryError("silent"), "silent"),
+        (OSError("full"), "OSError: full"),
+    ):
+        assert why_failed(error) == text
 
 
 def test_a_state_that_cannot_be_is_refused(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_of_two_servers_under_an_id_the_first_stays(
         async with finding(store) as client:
             second = made("second", Registrar(store, id="same"))
             await second.listen("127.0.0.1:0")
-            await logged(caplog, "RegistryError: test.Names/same: another server is published under this id")
+            await logged(caplog, ": test.Names/same: another server is published under this id")
             await until(client, "same")
             await first.stop()
             await until(client, "second")

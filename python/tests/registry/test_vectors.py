@@ -65,6 +65,13 @@ def test_bad_registries(case: dict[str, Any]) -> None:
     assert told(failure.value, case["error"]), failure.value
 
 
+def test_the_schemes_that_there_are_stand_behind_one_that_is_not() -> None:
+    with pytest.raises(
+        ValueError, match='"foo" is in this program: there are consul, etcd, file, srv, trunkcall, zookeeper'
+    ):
+        open_registry("foo:bar")
+
+
 def published(given: dict[str, Any]) -> list[str]:
     said: dict[str, Any] = {name: given[name] for name in ("names", "addresses", "id") if name in given}
     registrar = Registrar(Folder("/"), **said, **given.get("record", {}))

@@ -40,7 +40,6 @@ class Addresses(unittest.TestCase):
             ("", "it is empty", ""),
             ("4000", "it has no host; that port on this machine is localhost:4000", ""),
             ("localhost", "it has no port; with one it is, for example, localhost:8080", ""),
-            ("localhost:abc", 'a port is a number from 1 to 65535, not "abc"', no_scheme),
             ("localhost:99999", 'a port is a number from 1 to 65535, not "99999"', no_scheme),
             ("localhost:4001/", "there is a path behind the port; without it, it is localhost:4001", no_scheme),
             ("https://a:1/x", "it is a URL; as an address it is a:1, and TLS is an option", None),
@@ -64,6 +63,12 @@ class Addresses(unittest.TestCase):
             ("dns:///localhost:4001", f'target "dns:///localhost:4001": {slashes}'),
             ("dns:localhost", 'target "dns:localhost": want dns:HOST:PORT'),
             ("a:1,", 'target "a:1,": a part of it is empty'),
+            (
+                "registry:a.B",
+                'target "registry:a.B": no resolver was given for the scheme "registry"; as an address: '
+                'a port is a number from 1 to 65535, not "a.B": want HOST:PORT, unix:PATH, mem:NAME or '
+                "ws://HOST:PORT/PATH",
+            ),
         ):
             with self.subTest(text), self.assertRaises(ValueError) as caught:
                 Client(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -43,9 +44,16 @@ class Embedded:
         self.address = address
         self._options: dict[str, Any] = {"keepalive": ASKS_AFTER, "keepalive_timeout": ANSWERS_WITHIN, **options}
 
+    def _connect(self) -> Client:
+        """A client of the registry. That it cannot be reached is told once by who asks it, not at each attempt
+        to connect."""
+        client = Client(self.address, **self._options)
+        client._unreached_level = logging.DEBUG
+        return client
+
     async def watch(self, service: str, watcher: Watcher, /) -> None:
         """See Source."""
-        async with Client(self.address, **self._options) as client:
+        async with self._connect() as client:
             stream = client.open(WATCH, WatchRequest(service=service), timeout=math.inf)
             tellings = Tellings(watcher)
             try:
@@ -57,7 +65,7 @@ class Embedded:
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
         """See Store."""
-        async with Client(self.address, **self._options) as client:
+        async with self._connect() as client:
             parts = [records[at : at + MOST_PUBLISHED] for at in range(0, len(records), MOST_PUBLISHED)]
             left = len(parts)
 

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from trunkcall.backoff import pause
 from trunkcall.server import Server
-from trunkcall.status import spelled
 
 from .record import InvalidRecord, Record, id_of
-from .store import Store, Written
+from .store import Store, Written, why_failed
 
 _GRPC = ("grpc.health.", "grpc.reflection.")
 _EVERYWHERE = ("0.0.0.0:", "[::]:")
@@ -136,7 +135,7 @@ class Registrar:
                 await self._store.keep(records, published)
                 why = "the registry keeps it no more"
             except Exception as error:
-                why = spelled(error)
+                why = why_failed(error)
                 if own is not None and own.cancelling():  # this is told of the withdrawing
                     self._log.warning("not withdrawn from a registry in order: %s: %s", keys, why)
                     return

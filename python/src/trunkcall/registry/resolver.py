@@ -17,7 +17,7 @@ from trunkcall.resolver import InvalidSet, Watch
 from trunkcall.status import spelled
 
 from .record import Record, check_service
-from .store import Source
+from .store import Source, why_failed
 from .view import Entry, View
 
 
@@ -121,7 +121,7 @@ async def _watch(source: Source, watching: _Watching, service: str) -> None:
             await source.watch(service, watching)
             why = "the registry tells no more"
         except Exception as error:
-            why = spelled(error)
+            why = why_failed(error)
         failures = 1 if watching.told > told else failures + 1
         watching.fail(why)
         await asyncio.sleep(pause(failures))

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from trunkcall.status import StatusError, spelled
+from trunkcall.wire import Code
+
 from .record import Record
 from .view import Entry
 
@@ -19,6 +22,16 @@ UNDER_THIS_ID = "another server is published under this id"
 
 class RegistryError(Exception):
     """What a registry does against the rules, or not in time; that another server is published under an id."""
+
+
+def why_failed(error: BaseException) -> str:
+    """Why a registry fails, in a line. A status is told by its message, with its code unless that is UNAVAILABLE: what
+    asks the registry has a status and a delivery of its own."""
+    if isinstance(error, RegistryError):
+        return str(error)
+    if isinstance(error, StatusError):
+        return error.message if error.code is Code.UNAVAILABLE else f"{error.code.name}: {error.message}"
+    return spelled(error)
 
 
 class Watcher(Protocol):
@@ -154,7 +167,9 @@ def open_registry(name: str) -> Source:
     if not colon or not _SCHEME.fullmatch(scheme):
         raise ValueError(f'registry "{name}": want SCHEME:REST')
     if scheme not in _schemes:
-        raise ValueError(f'registry "{name}": no package for "{scheme}" is in this program')
+        raise ValueError(
+            f'registry "{name}": no package for "{scheme}" is in this program: there are {", ".join(sorted(_schemes))}'
+        )
     try:
         return _schemes[scheme](rest)
     except ValueError as error:
