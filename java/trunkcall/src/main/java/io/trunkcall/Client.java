@@ -43,6 +43,7 @@ public final class Client extends Calls implements AutoCloseable {
   private final @Nullable TlsSource tls;
   private final String serverName;
   private final @Nullable Dialer dialer;
+  private final System.Logger.Level unreachedLevel;
   private final Told told;
   private final @Nullable HandlerExecutor ownExecutor;
   private final Endpoints endpoints;
@@ -60,6 +61,7 @@ public final class Client extends Calls implements AutoCloseable {
     super(builder.calling());
     this.target = target;
     this.dialer = builder.dialer;
+    this.unreachedLevel = builder.unreachedLevel;
     this.loop = dialer == null ? Loops.next() : Loops.nextNio();
     this.clockwork = new LoopClockwork(loop);
     this.tls = builder.tls == null ? null : builder.tls.forClients();
@@ -361,6 +363,7 @@ public final class Client extends Calls implements AutoCloseable {
 
     @Override
     public void connectFailed(Endpoint endpoint, String why) {
+      log(unreachedLevel, "no connection: " + why, null);
       connectFailures.increment();
       told.connectFailed(endpoint.toString(), why);
     }

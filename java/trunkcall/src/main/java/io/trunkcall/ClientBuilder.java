@@ -3,6 +3,7 @@ package io.trunkcall;
 import io.trunkcall.internal.client.Balancers;
 import io.trunkcall.internal.client.Policies;
 import io.trunkcall.internal.client.Target;
+import io.trunkcall.internal.client.Unreached;
 import io.trunkcall.internal.policy.Holds;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -15,6 +16,10 @@ import org.jspecify.annotations.Nullable;
 
 /** Collects what a client is to be. Options fail where they are given. Used by one thread. */
 public final class ClientBuilder extends SideBuilder<ClientBuilder> {
+  static {
+    Unreached.option(builder -> builder.unreachedLevel = System.Logger.Level.DEBUG);
+  }
+
   private final String text;
   private final Map<String, Resolver> resolvers = new HashMap<>();
   private final List<Policy> policies = new ArrayList<>();
@@ -26,6 +31,7 @@ public final class ClientBuilder extends SideBuilder<ClientBuilder> {
   int mostEndpoints = 20;
   Duration idleTimeout = Duration.ZERO;
   String serverName = "";
+  System.Logger.Level unreachedLevel = System.Logger.Level.INFO;
   private String zone = "";
 
   ClientBuilder(String target) {

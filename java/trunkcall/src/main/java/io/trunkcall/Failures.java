@@ -2,11 +2,24 @@ package io.trunkcall;
 
 import io.trunkcall.internal.transport.Carrier;
 import io.trunkcall.internal.transport.Clock;
+import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
 /** Failures that this side itself has found. */
 final class Failures {
+  /** What is told of a server that is started without an address; it may be given one later. */
+  static final String NOWHERE =
+      "the server listens nowhere, so that nobody can call it yet: give it an address, such as"
+          + " listen(\"0.0.0.0:4000\")";
+
   private Failures() {}
+
+  /** Why an address cannot be listened on, which a listener has said with its fault, or not. */
+  static String notListening(String address, IOException fault) {
+    String said = String.valueOf(fault.getMessage());
+    String begin = "cannot listen on ";
+    return said.startsWith(begin) ? said : begin + address + ": " + said;
+  }
 
   static Status localStatus(Code code, String message, Delivery delivery) {
     return Status.of(code, message).withDelivery(delivery).withLocal(true);

@@ -19,10 +19,9 @@ final class Responses {
               Code.INTERNAL,
               "the request of "
                   + method.name()
-                  + " is not a valid "
-                  + codec.name()
-                  + " message: "
-                  + Failures.spelled(e),
+                  + (request == null
+                      ? " is null"
+                      : " is not a valid " + codec.name() + " message: " + Failures.spelled(e)),
               delivery);
       failure.initCause(e);
       throw failure;

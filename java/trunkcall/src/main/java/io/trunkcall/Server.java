@@ -149,6 +149,8 @@ public final class Server implements AutoCloseable {
     }
     if (!made.isEmpty()) {
       publish(made);
+    } else if (protocols.none() && addresses().isEmpty()) {
+      Journal.LOGGER.log(System.Logger.Level.WARNING, Failures.NOWHERE);
     }
     return this;
   }
@@ -229,8 +231,7 @@ public final class Server implements AutoCloseable {
     try {
       made = begin(begin);
     } catch (IOException e) {
-      Journal.LOGGER.log(
-          System.Logger.Level.ERROR, "cannot listen on " + address + ": " + e.getMessage());
+      Journal.LOGGER.log(System.Logger.Level.ERROR, Failures.notListening(address, e));
       told.listenFailed(address, e);
       throw e;
     }

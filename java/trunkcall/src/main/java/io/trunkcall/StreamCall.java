@@ -191,10 +191,12 @@ final class StreamCall extends OpeningCall {
                 ? Failures.local(given.code(), given.status().message(), Delivery.UNKNOWN)
                 : Failures.local(
                     Code.INTERNAL,
-                    "the request is not a valid "
-                        + requests.name()
-                        + " message: "
-                        + Failures.spelled(e),
+                    message == null
+                        ? "the request is null"
+                        : "the request is not a valid "
+                            + requests.name()
+                            + " message: "
+                            + Failures.spelled(e),
                     Delivery.UNKNOWN);
         calls.hand(() -> giveUp(failure, Session.GAVE_UP));
         throw failure;

@@ -96,6 +96,11 @@ final class UserProtocols {
     return found;
   }
 
+  /** Whether the user gave none. */
+  boolean none() {
+    return all.isEmpty();
+  }
+
   /** Starts those that have not been. One that fails is tried again with the next listener. */
   void start() throws IOException {
     starting.lock();

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkcall.registry.Logged;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -68,6 +69,32 @@ class ListenTest {
       unbound.close();
       assertThrows(IOException.class, () -> server.listen(unbound));
       assertEquals(List.of(), server.addresses());
+    }
+  }
+
+  @Test
+  void thatAnAddressIsTakenIsToldOnce() throws Exception {
+    try (Logged log = new Logged();
+        Server first = server();
+        Server second = server()) {
+      String address = first.listen("127.0.0.1:0");
+      assertThrows(IOException.class, () -> second.listen(address));
+      List<String> told = log.texts().stream().filter(one -> one.contains("cannot")).toList();
+      String want = "cannot listen on " + address + ": Address already in use";
+      assertEquals(List.of(want), told);
+    }
+  }
+
+  @Test
+  void aServerThatIsStartedWithoutAnAddressTellsOfIt() throws Exception {
+    try (Logged log = new Logged();
+        Server nowhere = server();
+        Server later = server()) {
+      later.listen("127.0.0.1:0");
+      later.start();
+      assertFalse(log.texts().stream().anyMatch(one -> one.contains("listens nowhere")));
+      nowhere.start();
+      assertTrue(log.texts().stream().anyMatch(one -> one.contains("listens nowhere")));
     }
   }
 }

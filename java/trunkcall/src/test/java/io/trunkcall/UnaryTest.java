@@ -407,4 +407,19 @@ class UnaryTest {
       assertTrue(thrown.getCause() instanceof StatusException);
     }
   }
+
+  @Test
+  void aRequestThatIsNullIsRefusedAsSuch() throws Exception {
+    try (Pair pair = new Pair(Handler.unary(SAY, (request, call) -> request))) {
+      StatusException failed =
+          assertThrows(StatusException.class, () -> pair.client.call(SAY, nothing()));
+      assertEquals("the request of " + SAY.name() + " is null", failed.status().message());
+      assertEquals(Delivery.NOT_SENT, failed.status().delivery());
+    }
+  }
+
+  @SuppressWarnings("NullAway") // it is what callers must not do
+  private static String nothing() {
+    return null;
+  }
 }

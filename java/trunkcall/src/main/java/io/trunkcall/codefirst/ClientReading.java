@@ -43,7 +43,8 @@ final class ClientReading {
 
   static ClientReading read(Class<?> type, Policy... over) {
     if (!type.isInterface()) {
-      throw new IllegalArgumentException(type.getName() + " is no interface");
+      throw new IllegalArgumentException(
+          type.getName() + " is no interface, but a class: want the interface to call");
     }
     ClientReading reading = new ClientReading(type, over);
     Method[] methods = type.getMethods();

@@ -13,6 +13,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 
 /**
  * The clients of annotated interfaces: one client for each target, which all interfaces of that
@@ -33,9 +34,8 @@ public final class RemoteClients implements AutoCloseable {
   private RemoteClients(Builder builder) {
     Map<String, List<ClientReading>> byTarget = new LinkedHashMap<>();
     for (Class<?> type : builder.types()) {
-      byTarget
-          .computeIfAbsent(builder.target(type), target -> new ArrayList<>())
-          .add(ClientReading.read(type));
+      ClientReading reading = ClientReading.read(type);
+      byTarget.computeIfAbsent(builder.target(type), target -> new ArrayList<>()).add(reading);
     }
     try {
       byTarget.forEach((target, readings) -> add(target, readings, builder.options));
@@ -48,11 +48,18 @@ public final class RemoteClients implements AutoCloseable {
   private void add(
       String target, List<ClientReading> readings, BiConsumer<String, ClientBuilder> options) {
     ClientBuilder builder = Client.builder(target);
+    String names =
+        readings.stream().map(each -> each.type().getName()).collect(Collectors.joining(", "));
     Set<Policy> policies = new LinkedHashSet<>();
     readings.forEach(each -> policies.addAll(each.policies()));
     policies.forEach(builder::policy);
     options.accept(target, builder);
-    Client client = builder.build();
+    Client client;
+    try {
+      client = builder.build();
+    } catch (IllegalArgumentException fault) { // it does not say whose target that is
+      throw new IllegalArgumentException(names + ": " + fault.getMessage(), fault);
+    }
     clients.put(target, client);
     for (ClientReading each : readings) {
       proxies.put(each.type(), each.proxy(each.type(), client));
@@ -161,7 +168,12 @@ public final class RemoteClients implements AutoCloseable {
       }
       if (given == null || given.isEmpty()) {
         throw new IllegalArgumentException(
-            type.getName() + ": it says no target, and none was given for service " + service);
+            type.getName()
+                + ": it says no target, and none was given for service "
+                + service
+                + ": want @RemoteClient(target = \"HOST:PORT\") on it, or .target(\""
+                + service
+                + "\", \"HOST:PORT\") for the clients");
       }
       return given;
     }

@@ -11,6 +11,7 @@ import io.trunkcall.ClientStream;
 import io.trunkcall.Codec;
 import io.trunkcall.Method;
 import io.trunkcall.StatusException;
+import io.trunkcall.internal.client.Unreached;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -68,6 +69,8 @@ public final class Embedded implements Store {
   private Client connect() {
     ClientBuilder builder = Client.builder(address).keepalive(ASKS_AFTER, ANSWERS_WITHIN);
     options.accept(builder);
+    // Who asks the registry tells once that it cannot be reached, and not at each attempt.
+    Unreached.atDebugLevel(builder);
     return builder.build();
   }
 

@@ -6,6 +6,8 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
 import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.regex.Pattern;
@@ -20,6 +22,9 @@ public final class Registry {
   private static final Pattern DOMAIN =
       Pattern.compile("[A-Za-z0-9_-]{1,63}(\\.[A-Za-z0-9_-]{1,63})*");
   private static final int MOST_DOMAIN = 253;
+
+  /** The schemes that packages of ours beside this one have. */
+  private static final Set<String> PACKAGES = Set.of("consul", "etcd", "zookeeper");
 
   private static final Map<String, Function<String, Source>> SCHEMES =
       new ConcurrentHashMap<>(
@@ -84,7 +89,12 @@ public final class Registry {
     Function<String, Source> open = opener(scheme);
     if (open == null) {
       throw new IllegalArgumentException(
-          "registry \"" + name + "\": no package for \"" + scheme + "\" is in this program");
+          "registry \""
+              + name
+              + "\": no package for \""
+              + scheme
+              + "\" is in this program: "
+              + advice(scheme));
     }
     try {
       return open.apply(name.substring(colon + 1));
@@ -104,6 +114,18 @@ public final class Registry {
     }
     throw new IllegalArgumentException(
         "registry \"" + name + "\": servers are found there, but not published");
+  }
+
+  /** What there is instead, or what to add for a scheme of a package of ours. */
+  private static String advice(String scheme) {
+    if (PACKAGES.contains(scheme)) {
+      return "add the artifact io.trunkcall:trunkcall-" + scheme;
+    }
+    Set<String> there = new TreeSet<>(SCHEMES.keySet());
+    for (Scheme one : ServiceLoader.load(Scheme.class, Registry.class.getClassLoader())) {
+      there.add(one.name());
+    }
+    return "there are " + String.join(", ", there);
   }
 
   private static @Nullable Function<String, Source> opener(String scheme) {

@@ -1,5 +1,8 @@
 package io.trunkcall.registry;
 
+import io.trunkcall.Code;
+import io.trunkcall.Status;
+import io.trunkcall.StatusException;
 import java.io.IOException;
 
 /** Why a registry has failed, in words that are told as they are. */
@@ -16,8 +19,17 @@ public final class RegistryException extends IOException {
     super(message, cause);
   }
 
-  /** A fault in a line: its own text if it is one of ours, else with its type. */
+  /**
+   * A fault in a line: its own text if it is one of ours, else with its type. A status is told by
+   * its message, with its code unless that is UNAVAILABLE: what asks the registry has a status and
+   * a delivery of its own.
+   */
   static String spelled(Throwable fault) {
+    if (fault instanceof StatusException failed) {
+      Status status = failed.status();
+      String code = status.code() == Code.UNAVAILABLE ? "" : status.code() + ": ";
+      return code + status.message();
+    }
     String text = fault.getMessage();
     String name = fault.getClass().getSimpleName();
     if (text == null || text.isEmpty()) {

@@ -343,7 +343,7 @@ class RemoteCallsTest {
   static Stream<Object[]> bad() {
     return Stream.of(
         new Object[] {Plain.class, "Plain has neither @RemoteClient nor @RemoteService"},
-        new Object[] {NoInterface.class, "NoInterface is no interface"},
+        new Object[] {NoInterface.class, "NoInterface is no interface, but a class: want"},
         new Object[] {Empty.class, "Empty has no methods to call"},
         new Object[] {
           Disagrees.class,

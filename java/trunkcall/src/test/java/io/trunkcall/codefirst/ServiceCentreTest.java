@@ -269,6 +269,29 @@ class ServiceCentreTest {
     assertTrue(
         refused.getMessage().startsWith(NoTarget.class.getName() + ": it says no target"),
         refused.getMessage());
+    assertTrue(
+        refused.getMessage().contains(": want @RemoteClient(target = "), refused.getMessage());
+  }
+
+  @Test
+  void aTargetThatIsNoneIsRefusedByItsInterface() {
+    RemoteClients.Builder wrong =
+        RemoteClients.builder().add(BookClient.class).target("library", "localhost");
+    Exception refused = assertThrows(IllegalArgumentException.class, wrong::build);
+    assertTrue(
+        refused
+            .getMessage()
+            .startsWith(BookClient.class.getName() + ": target \"localhost\": it has no port"),
+        refused.getMessage());
+  }
+
+  @Test
+  void aClassAmongTheInterfacesIsRefusedAsSuch() {
+    RemoteClients.Builder wrong = RemoteClients.builder().add(Library.class);
+    Exception refused = assertThrows(IllegalArgumentException.class, wrong::build);
+    assertEquals(
+        Library.class.getName() + " is no interface, but a class: want the interface to call",
+        refused.getMessage());
   }
 
   @Test

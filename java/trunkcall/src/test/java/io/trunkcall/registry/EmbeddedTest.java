@@ -10,6 +10,7 @@ import com.trunkcall.registry.v1.PublishAnswer;
 import com.trunkcall.registry.v1.PublishRequest;
 import com.trunkcall.registry.v1.WatchAnswer;
 import com.trunkcall.registry.v1.WatchRequest;
+import io.trunkcall.CallOptions;
 import io.trunkcall.Client;
 import io.trunkcall.ClientStream;
 import io.trunkcall.Code;
@@ -102,6 +103,29 @@ final class EmbeddedTest {
             });
     assertEquals(code, failed.code());
     assertTrue(failed.status().message().startsWith(text), failed::getMessage);
+  }
+
+  @Test
+  void thatTheRegistryIsAwayIsToldOnce() throws Exception {
+    Store store;
+    try (Running away = new Running("127.0.0.1:0", RegistryServer.builder())) {
+      store = away.store();
+    }
+    Client client = instances.find(store);
+    try (Logged log = new Logged()) {
+      for (int i = 0; i < 2; i++) {
+        StatusException failed =
+            assertThrows(
+                StatusException.class,
+                () -> client.call(Instances.WHO, new byte[0], CallOptions.NONE));
+        String text = failed.getMessage();
+        assertEquals(2, text.split("\\(not sent\\)", -1).length, text);
+        assertEquals(2, text.split("UNAVAILABLE", -1).length, text);
+      }
+      String reason = "resolver registry: watching " + Instances.SERVICE + ": cannot reach ";
+      log.await(reason);
+      assertEquals(1, log.texts().stream().filter(one -> one.contains("cannot reach")).count());
+    }
   }
 
   @Test

@@ -2,18 +2,20 @@ package io.trunkcall.registry;
 
 import static org.junit.jupiter.api.Assertions.fail;
 
+import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
 /** What is logged until it is closed. */
-final class Logged extends Handler implements AutoCloseable {
+public final class Logged extends Handler implements AutoCloseable {
   private static final Logger LOGGER = Logger.getLogger("io.trunkcall"); // or it would be collected
 
   private final ConcurrentLinkedQueue<String> texts = new ConcurrentLinkedQueue<>();
 
-  Logged() {
+  /** Begins to take what is logged. */
+  public Logged() {
     LOGGER.addHandler(this);
   }
 
@@ -26,6 +28,11 @@ final class Logged extends Handler implements AutoCloseable {
       Thread.sleep(5);
     }
     fail("the log does not say \"" + words + "\": " + texts);
+  }
+
+  /** What has been logged since. */
+  public List<String> texts() {
+    return List.copyOf(texts);
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.trunkcall.registry;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
@@ -10,6 +11,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /** Names of registries, what is published, and what DNS answers. */
@@ -34,6 +36,19 @@ final class NamesVectorsTest {
                 assertThrows(
                     IllegalArgumentException.class,
                     () -> Registry.open(one.get("name").asText()))));
+  }
+
+  @Test
+  void anUnknownSchemeIsAnsweredWithThoseThatThereAre() {
+    IllegalArgumentException fault =
+        assertThrows(IllegalArgumentException.class, () -> Registry.open("foo:bar"));
+    String text = fault.getMessage(); // between them are those of other tests
+    assertTrue(text.contains("\" is in this program: there are file, "), text);
+    assertTrue(text.endsWith(", srv, trunkcall"), text);
+    RegistryVectors.assertTold(
+        "registry \"etcd:a:1\": no package for \"etcd\" is in this program: add the artifact"
+            + " io.trunkcall:trunkcall-etcd",
+        assertThrows(IllegalArgumentException.class, () -> Registry.open("etcd:a:1")));
   }
 
   private static List<Written> records(JsonNode given) {

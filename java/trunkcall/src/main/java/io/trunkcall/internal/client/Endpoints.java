@@ -242,7 +242,6 @@ public final class Endpoints {
   }
 
   void failed(ClientEndpoint endpoint, String why) {
-    listener.log(System.Logger.Level.INFO, "no connection: " + why, null);
     listener.connectFailed(endpoint.endpoint(), why);
     unreached();
   }

@@ -24,6 +24,9 @@ public record Target(
   private static final Set<String> ADDRESSES = Set.of("unix", "mem", "ws", "wss");
   private static final Pattern SCHEME = Pattern.compile("[a-z][a-z0-9+.-]*");
 
+  /** What follows the colon of what is meant as an address, or as a URL. */
+  private static final Pattern PLACE = Pattern.compile("//|[0-9]+(/|\\z)");
+
   /** Reads a target. Throws IllegalArgumentException, whose message quotes what is at fault. */
   public static Target parse(String text, Map<String, Resolver> resolvers) {
     resolvers.keySet().forEach(Target::checkScheme);
@@ -68,24 +71,33 @@ public record Target(
       try {
         Address.parse(part);
       } catch (IllegalArgumentException fault) {
-        throw new IllegalArgumentException(fault.getMessage() + noScheme(part));
+        throw new IllegalArgumentException(withScheme(part, String.valueOf(fault.getMessage())));
       }
       found.add(Endpoint.of(part));
     }
     return found;
   }
 
-  /** What else may be wrong with what is no address. */
-  private static String noScheme(String part) {
+  /**
+   * Why a part is no address, and what else may be wrong with it: first what is more likely meant.
+   */
+  private static String withScheme(String part, String why) {
     int colon = part.indexOf(':');
     String scheme = colon < 0 ? "" : part.substring(0, colon);
-    boolean none = colon < 0 || colon == part.length() - 1;
-    if (none || !SCHEME.matcher(scheme).matches() || ADDRESSES.contains(scheme)) {
-      return "";
+    String rest = part.substring(colon + 1);
+    if (rest.isEmpty() || !SCHEME.matcher(scheme).matches() || ADDRESSES.contains(scheme)) {
+      return why;
     }
-    return scheme.equals("dns")
-        ? "; dns: is for a whole target, with one HOST:PORT"
-        : "; no resolver was given for the scheme \"" + scheme + "\" either";
+    if (scheme.equals("dns")) {
+      return why + "; dns: is for a whole target, with one HOST:PORT";
+    }
+    String none = "no resolver was given for the scheme \"" + scheme + "\"";
+    if (PLACE.matcher(rest).lookingAt()) {
+      return why + "; " + none + " either";
+    }
+    String whole = "target \"" + part + "\": ";
+    String more = why.startsWith(whole) ? why.substring(whole.length()) : why;
+    return whole + none + "; as an address: " + more;
   }
 
   /** What errors call the resolver. */

@@ -20,8 +20,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -91,7 +93,20 @@ public final class Discovery {
             .timeout(Duration.ofSeconds(10))
             .build()) {
       // The first call waits for a server to be found. The others need not.
-      noted.note(client.call(GET_USER, REQUEST, CallOptions.NONE.withWaitForReady(true)));
+      CompletableFuture<GetUserResponse> first =
+          client.callAsync(GET_USER, REQUEST, CallOptions.NONE.withWaitForReady(true));
+      Thread canceller = new Thread(() -> cancel(first, stopping));
+      canceller.setDaemon(true);
+      canceller.start();
+      try {
+        noted.note(first.get());
+      } catch (CancellationException stopped) {
+        // Nobody was found until it was to stop.
+      } catch (ExecutionException failed) {
+        throw failed.getCause() instanceof StatusException status
+            ? status
+            : new IllegalStateException(failed);
+      }
       List<Thread> callers = new ArrayList<>();
       for (int i = 0; i < 4; i++) {
         Thread caller = new Thread(() -> noted.callOn(client, stopping));
@@ -106,6 +121,16 @@ public final class Discovery {
         (name, calls) -> System.out.println(name + " answered " + calls + " calls"));
     System.out.println(noted.failed + " calls failed");
     return noted.failed.get() == 0;
+  }
+
+  /** Cancels a call once it is to stop, which is too late for one that has ended. */
+  private static void cancel(CompletableFuture<?> call, CountDownLatch stopping) {
+    try {
+      stopping.await();
+      call.cancel(true);
+    } catch (InterruptedException nobody) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   private void callOn(Client client, CountDownLatch stopping) {

@@ -105,6 +105,12 @@ class DiscoveryTest {
   }
 
   @Test
+  void aClientThatHasFoundNobodyStopsWhenItIsTold() throws Exception {
+    Running.client("file:" + folder).stop(); // before its call fails, which would be thrown
+    expect("0 calls failed");
+  }
+
+  @Test
   void aSchemeThatNobodyHasIsNamed() {
     CountDownLatch stopping = new CountDownLatch(1);
     IllegalArgumentException thrown =
