@@ -2,6 +2,7 @@ package io.trunkcall;
 
 import static io.trunkcall.Pair.await;
 import static io.trunkcall.Pair.failure;
+import static io.trunkcall.Texts.JOIN;
 import static io.trunkcall.Texts.NOTE;
 import static io.trunkcall.Texts.OTHER;
 import static io.trunkcall.Texts.SAY;
@@ -415,6 +416,15 @@ class UnaryTest {
           assertThrows(StatusException.class, () -> pair.client.call(SAY, nothing()));
       assertEquals("the request of " + SAY.name() + " is null", failed.status().message());
       assertEquals(Delivery.NOT_SENT, failed.status().delivery());
+    }
+  }
+
+  @Test
+  void aMessageOfAStreamThatIsNullIsRefusedAsSuch() throws Exception {
+    try (Pair pair = new Pair(Handler.clientStream(JOIN, (requests, call) -> "joined"));
+        ClientStream<String, String> stream = pair.client.open(JOIN)) {
+      StatusException failed = failure(() -> stream.send(nothing()));
+      assertEquals("the request is null", failed.status().message());
     }
   }
 
