@@ -284,10 +284,14 @@ func (s *endpoints) comingLocked(o *opening) bool {
 // late is the error of a call whose context ended, with err, while it waited for an endpoint.
 func (s *endpoints) late(err error) error {
 	s.mu.Lock()
-	resolved, why := s.set != nil, s.failuresLocked()
+	resolved, fault, why := s.set != nil, s.fault, s.failuresLocked()
 	s.mu.Unlock()
 	if !resolved {
-		return fmt.Errorf("resolver %s has told of no endpoints in time: %w", s.client.resolving.scheme, err)
+		late := fmt.Errorf("resolver %s has told of no endpoints in time: %w", s.client.resolving.scheme, err)
+		if fault != nil {
+			return fmt.Errorf("%w; %w", late, fault)
+		}
+		return late
 	}
 	for _, conn := range s.client.Connections() {
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -147,6 +148,46 @@ func TestAResolverThatTellsOfNoEndpointsIsNamedInTheStatus(t *testing.T) {
 			trunkcall.InvokeFunc(soon(t), c, unary("/test.Service/Echo"), text("x"), &payload{}, func(err error) { done <- err })
 			wants(t, receive(t, done, "end"), trunkcall.Unavailable, trunkcall.NotSent)
 		})
+	}
+}
+
+// Why a resolver fails is in the status of a call that waited for it. Without a logger it is told to the default one, once
+// for failures in a row.
+func TestWhyAResolverFailsIsTold(t *testing.T) {
+	var log logged
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	_, target := serve(t, nil, standard()...)
+	waiting, giveUp := context.WithCancel(soon(t))
+	defer giveUp()
+	ended, again := make(chan struct{}), make(chan struct{})
+	times := 0
+	c := newClient(t, "mine:told", trunkcall.WithResolver("mine", resolverFunc(func(ctx context.Context, w *trunkcall.Watch) error {
+		switch times++; times {
+		case 3:
+			giveUp()
+			<-ended
+		case 4:
+			if err := w.Set(at(target)); err != nil {
+				t.Error(err)
+			}
+		case 6:
+			close(again)
+			<-ctx.Done()
+		}
+		return errors.New("no registry")
+	})))
+	t.Cleanup(c.Close)
+	_, err := echo.Call(waiting, c, text("x"), trunkcall.WaitForReady())
+	close(ended)
+	s := wants(t, err, trunkcall.Canceled, trunkcall.NotSent)
+	wantsText(t, s.Message, "resolver mine has told of no endpoints in time: ", "; resolver mine: no registry")
+	receive(t, again, "another failure after a good set")
+	eventually(t, "two rows of failures are logged", func() bool { return log.count("mine:told") == 2 })
+	c.Close() // what is to be logged is, then
+	if n := log.count("mine:told"); n != 2 || !log.has("level=WARN", "resolver failed", "resolver mine: no registry") {
+		t.Errorf("%d records, or not as they should be", n)
 	}
 }
 

@@ -43,6 +43,11 @@ func (j *journal) log(level slog.Level, message string, args ...any) {
 	}
 }
 
+// warn writes a record of what keeps all calls waiting, to slog's default where there is no logger.
+func (j *journal) warn(message string, args ...any) {
+	j.logTo(cmp.Or(j.logger, slog.Default()), slog.LevelWarn, message, args)
+}
+
 // failed writes a record of what nobody else is told of, to slog's default where there
 // is no logger.
 func (j *journal) failed(message string, args ...any) {

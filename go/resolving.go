@@ -32,9 +32,9 @@ func (w *Watch) Target() string { return w.of.rest }
 // set stays. The slice belongs to the client from then on.
 func (w *Watch) Set(endpoints []Endpoint) error { return w.of.set(endpoints) }
 
-// Fail says why there is no set, or none that is newer, while the resolver goes on. It is logged. The last good set
-// stays; as long as there was none, calls fail or wait as if Resolve had returned err.
-func (w *Watch) Fail(err error) { w.of.refuse(err) }
+// Fail says why there is no set, or none that is newer, while the resolver goes on. It is logged each time. The last good
+// set stays; as long as there was none, calls fail or wait as if Resolve had returned err.
+func (w *Watch) Fail(err error) { w.of.failing(err, true) }
 
 // Failed has a value after an endpoint could not be reached. A resolver that asks at intervals may
 // then ask again at once.
@@ -51,6 +51,7 @@ type resolving struct {
 
 	mu      sync.Mutex // taken before endpoints.mu
 	good    uint64     // sets that were good
+	refused bool       // something was, since the last of them
 	applied time.Time  // when the last one was
 	next    []Endpoint // to be applied; nil: none
 	last    []Endpoint // that was applied, without what was repeated in it
@@ -111,11 +112,26 @@ func (r *resolving) resolve() (err error) {
 	return err
 }
 
-// refuse notes why there is no new set. The last good one stays.
+// refuse notes why there is no new set. Of a row of failures, each of which has the resolver called again, those who gave
+// no logger are told the first.
 func (r *resolving) refuse(why error) {
+	r.mu.Lock()
+	first := !r.refused
+	r.refused = true
+	r.mu.Unlock()
+	r.failing(why, first)
+}
+
+// failing has calls know why there is no new set. The last good one stays. With told, it is logged without a logger too.
+func (r *resolving) failing(why error, told bool) {
 	err := fmt.Errorf("resolver %s: %w", r.scheme, why)
-	r.client.options.log(slog.LevelWarn, "resolver failed", "target", r.client.target, "error", err)
 	r.client.endpoints.failed(err)
+	args := []any{"target", r.client.target, "error", err}
+	if told {
+		r.client.options.journal.warn("resolver failed", args...)
+	} else {
+		r.client.options.log(slog.LevelWarn, "resolver failed", args...)
+	}
 }
 
 // set takes a set from the resolver. Of sets in quick succession the last counts.
@@ -133,6 +149,7 @@ func (r *resolving) set(set []Endpoint) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.good++
+	r.refused = false
 	waits := r.next != nil
 	r.next = set
 	if wait := time.Until(r.applied.Add(betweenSets)); wait > 0 {

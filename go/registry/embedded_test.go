@@ -135,6 +135,26 @@ func TestEmbeddedForgetsAStoppedProcessAfterItsLease(t *testing.T) {
 	}
 }
 
+// A client without a logger whose registry is not there says so, and so does the status of its call.
+func TestEmbeddedThatIsNotThereIsTold(t *testing.T) {
+	var said logged
+	before := slog.Default()
+	slog.SetDefault(said.logger())
+	defer slog.SetDefault(before)
+	client := find(t, registry.NewEmbedded("127.0.0.1:1"))
+	ctx, giveUp := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := who.Call(ctx, client, wrapperspb.String(""), trunkcall.WaitForReady())
+		ended <- err
+	}()
+	said.wait(t, "resolver failed")
+	giveUp()
+	if s := trunkcall.StatusOf(<-ended); s.Code != trunkcall.Canceled || !strings.Contains(s.Message, "cannot reach 127.0.0.1:1: ") {
+		t.Error(s)
+	}
+}
+
 func record(id string) string {
 	return fmt.Sprintf(`{"addresses":["127.0.0.1:9"],"id":"%s","service":"%s"}`, id, service)
 }
