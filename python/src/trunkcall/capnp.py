@@ -1,5 +1,5 @@
-"""The codec of Cap'n Proto messages (codec 4, client.md 4.5), for structs of schemas that pycapnp loads. Needs pycapnp:
-`pip install trunkcall[capnp]`.
+"""The codec of Cap'n Proto messages (codec 4, client.md 4.5), for structs of schemas that pycapnp loads. Needs pycapnp,
+which `trunkcall[capnp]` brings.
 
     library = capnp.load("library.capnp")
     Shelf, Book = struct(library.Shelf), struct(library.Book)

@@ -133,7 +133,7 @@ def zstd_library() -> Any:
     if not _zstd:
         names = _zstd_names()
         if not names:
-            raise ImportError("zstd needs Python 3.14, or its library for those before: pip install trunkcall[zstd]")
+            raise ImportError("zstd needs Python 3.14, or its library for those before, which trunkcall[zstd] brings")
         _zstd.append(importlib.import_module(names[0]))
     return _zstd[0]
 

@@ -71,7 +71,7 @@ class Zstd(unittest.TestCase):
         with (
             mock.patch.object(compression, "_zstd", []),
             mock.patch.object(compression, "_zstd_names", lambda: []),
-            self.assertRaisesRegex(ImportError, r"pip install trunkcall\[zstd\]"),
+            self.assertRaisesRegex(ImportError, r"which trunkcall\[zstd\] brings"),
         ):
             Client("127.0.0.1:1", compression=ZSTD)
 

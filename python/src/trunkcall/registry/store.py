@@ -177,7 +177,7 @@ def open_registry(name: str) -> Source:
     except ImportError as error:
         if scheme not in _EXTRAS:
             raise
-        needs = f"install trunkcall[{_EXTRAS[scheme]}]: {error}"
+        needs = f"trunkcall[{_EXTRAS[scheme]}] brings it: {error}"
         raise ValueError(f'registry "{name}": no package for "{scheme}" is in this program: {needs}') from None
 
 
