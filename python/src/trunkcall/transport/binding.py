@@ -48,7 +48,9 @@ def address_of(given: socket.socket) -> Address:
     """The address of a socket that a user hands over. Raises ValueError for one that does not listen or is closed,
     TypeError for what is no socket."""
     if not isinstance(given, socket.socket):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"an address is HOST:PORT, unix:PATH or a socket that listens, not a {type(given).__name__}")
+        raise TypeError(
+            f"an address is HOST:PORT, unix:PATH or a socket that listens, not a value of type {type(given).__name__}"
+        )
     if given.fileno() == -1:
         raise ValueError("the socket is closed, or was handed over before")
     streams = given.type == socket.SOCK_STREAM and given.family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)

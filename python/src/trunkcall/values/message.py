@@ -131,7 +131,7 @@ class Several:
     def plain(self, values: Any) -> list[Any]:
         """The values as a tree, for a codec of the user's. Raises Misfit."""
         if not isinstance(values, tuple | list):
-            raise Misfit(f"{self._whole}: want {len(self._places)} values, got a {type(values).__name__}")
+            raise Misfit(f"{self._whole}: want {len(self._places)} values, got a value of type {type(values).__name__}")
         self._check_count(len(values))
         out: list[Any] = []
         for place, value in zip(self._places, values, strict=True):
