@@ -90,6 +90,7 @@ class Process:
         self.words = [os.fspath(word) for word in words]
         self.lines: deque[tuple[float, str]] = deque()
         self._partial = b""
+        self._spoke = False  # whether a line of stdout was taken
         self._said = ""
         self._ending = threading.Lock()  # two threads may end it, one of them at the interpreter's exit
         self._log: IO[bytes] = open(log, "ab+") if log else tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
@@ -128,11 +129,13 @@ class Process:
         deadline = time.monotonic() + patience
         while not self.lines:
             left = deadline - time.monotonic()
+            if not self.stdout_open:  # which it closes just before it ends, as a rule
+                status = self.wait(max(left, TERM_PATIENCE))
+                raise self.failure(f"ended with status {status}{'' if self._spoke else ' before it said anything'}")
             if left <= 0:
                 raise self.failure(f"said nothing for {patience:g} s")
-            if not self.stdout_open:
-                raise self.failure(f"ended with status {self.wait(left)}")
             self.read(left)
+        self._spoke = True
         return self.lines.popleft()[1]
 
     def read(self, timeout: float) -> bool:

@@ -125,7 +125,7 @@ class OneServer:
                 self.process.kill()
                 raise Failed(f"{self.name} cannot be published in {self.registry}: {told}")
             if waited > PATIENCE:
-                break
+                raise self.process.failure(f"said nothing for {PATIENCE:g} s")
             self.process.read(0.1)
         line = self.process.line(0)
         found = re.fullmatch(f"{self.name} serves ([^ ]+)", line)

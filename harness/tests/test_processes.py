@@ -87,12 +87,22 @@ def test_input_that_is_not_taken_is_a_failure() -> None:
 
 def test_a_process_that_says_nothing_is_told_by_its_status_and_its_log() -> None:
     process = Process(["sh", "-c", "echo first >&2; echo last >&2; exit 3"])
-    with pytest.raises(Failed, match=r"ended with status 3\nfirst\nlast$") as caught:
+    with pytest.raises(Failed, match=r"ended with status 3 before it said anything\nfirst\nlast$") as caught:
         process.line()
-    assert caught.value.brief.endswith("ended with status 3: last")
+    assert caught.value.brief.endswith("ended with status 3 before it said anything: last")
     with Process(["sleep", "600"]) as mute, pytest.raises(Failed, match=r"sleep 600 said nothing for 0\.1 s$"):
         mute.line(0.1)
     assert is_gone(mute.pid)
+
+
+def test_of_a_process_that_is_over_the_status_is_told_also_without_patience() -> None:
+    process = Process(["sh", "-c", "echo once; echo last >&2; exit 3"])
+    process.wait()
+    while process.stdout_open:
+        process.read(1)
+    assert process.line(0) == "once"
+    with pytest.raises(Failed, match=r"ended with status 3\nlast$"):
+        process.line(0)
 
 
 def test_status_is_seen_before_it_is_reaped() -> None:
