@@ -301,6 +301,9 @@ func TestAFaultyBalancerIsNamedInTheStatus(t *testing.T) {
 		"picks who is not there": {func([]*trunkcall.EndpointState) trunkcall.Picker {
 			return pickerFunc(func(*trunkcall.Pick) *trunkcall.EndpointState { return foreign.Load() })
 		}, trunkcall.Internal, "not among the endpoints"},
+		"has a picker of ours pick who is not there": {func([]*trunkcall.EndpointState) trunkcall.Picker {
+			return trunkcall.RoundRobin().Balance([]*trunkcall.EndpointState{foreign.Load(), foreign.Load()})
+		}, trunkcall.Internal, "not among the endpoints"},
 		"picks none": {func([]*trunkcall.EndpointState) trunkcall.Picker {
 			return pickerFunc(func(*trunkcall.Pick) *trunkcall.EndpointState { return nil })
 		}, trunkcall.Unavailable, "picks none of the 2 endpoints"},
@@ -409,4 +412,17 @@ func TestACallThatRunsOutOfTimeSaysWhatItWaitedFor(t *testing.T) {
 	defer cancel()
 	_, err = echo.Call(ctx, one, text("x"))
 	wantsText(t, wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent).Message, "slot", "in time")
+}
+
+// A resolver may fill the same slice anew: what is otherwise, or wrong, is noticed.
+func TestASetThatIsChangedInPlaceIsLookedAtAnew(t *testing.T) {
+	_, target := serve(t, nil, standard()...)
+	c, w := begun(t)
+	set := at(target)
+	mustSet(t, w, set)
+	eventually(t, "the set is there", func() bool { return len(c.Endpoints()) == 1 })
+	set[0].Weight = -5
+	if w.Set(set) == nil {
+		t.Error("a weight of -5 is taken")
+	}
 }

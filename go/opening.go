@@ -227,7 +227,10 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 		among = o.options.rules.chooser
 	}
 	if turns, ours := s.picker.(*turnPicker); ours && among == nil && len(o.tried) == 0 && !s.kept {
-		return s.usable(turns.next(o.not)), nil // as most do, for which no Pick need be made
+		// As most do, for which no Pick need be made. A balancer of the user's may hand on a picker of another set.
+		if e := turns.next(o.not); e == nil || (e.of == s.of && !s.left(e)) {
+			return s.usable(e), nil
+		}
 	}
 	w := o.waits()
 	o.show()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +30,7 @@ type Watch struct{ of *resolving }
 func (w *Watch) Target() string { return w.of.rest }
 
 // Set replaces the whole set. If something is wrong with it, the error says what, and the last good
-// set stays. The slice belongs to the client from then on.
+// set stays. The slice is copied, but not the addresses and attributes of its endpoints.
 func (w *Watch) Set(endpoints []Endpoint) error { return w.of.set(endpoints) }
 
 // Fail says why there is no set, or none that is newer, while the resolver goes on. It is logged each time. The last good
@@ -139,6 +140,7 @@ func (r *resolving) set(set []Endpoint) error {
 	if r.client.done.Err() != nil {
 		return ErrClientClosed
 	}
+	set = slices.Clone(set) // what its resolver changes in place is to be noticed the next time
 	r.mu.Lock()
 	last := r.last
 	r.mu.Unlock()

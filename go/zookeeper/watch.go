@@ -123,6 +123,9 @@ func (l *looking) changed(nodes []string, w *registry.Watcher) error {
 	if err != nil {
 		return err
 	}
+	for _, one := range came {
+		l.names[one.ID] = l.lists // one that had gone may be there again, of which no list has told
+	}
 	for _, id := range gone {
 		delete(l.names, id)
 	}

@@ -53,7 +53,7 @@ type Ended struct {
 }
 
 // late reports whether it ran out of time after its call had spent most of that on this side (policy.md 10).
-func (e *Ended) late() bool { return e.Code == DeadlineExceeded && e.Left*2 < e.Time }
+func (e *Ended) late() bool { return e.Code == DeadlineExceeded && e.Left < e.Time-e.Left }
 
 // forever is the deadline of a call that has none.
 const forever = time.Duration(1<<63 - 1)

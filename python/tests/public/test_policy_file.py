@@ -369,4 +369,4 @@ class Threads(unittest.TestCase):
             made = partial(threads.Client, codec=RAW, policy_file=path)
             with blocking.TestServer(ECHO.handler(serve), client=made) as server:
                 self.assertEqual(server.client.call(ECHO, b"x"), b"x")
-        self.assertEqual(seen, [(1, Priority.HIGH), (2, Priority.HIGH)])
+        self.assertEqual(sorted(seen), [(1, Priority.HIGH), (2, Priority.HIGH)])

@@ -186,7 +186,7 @@ class QuickCalls(Case):
 
     async def test_what_was_closed_for_being_idle_is_opened_again(self) -> None:
         addresses = [(await self.serve())[1] for _ in range(3)]
-        client = self.client(",".join(addresses), idle_timeout=0.05)
+        client = self.client(",".join(addresses), idle_timeout=1)
         await client.connect()
         await eventually(lambda: not client._live)
         self.assertEqual(await client.call(ECHO, b"x"), b"x")

@@ -23,7 +23,12 @@ CHECK = "check that a Trunkcall server listens there, that TLS is used at both e
 async def port(answer: bytes | None, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """What answers so to whatever comes, and closes. None: it says nothing and closes nothing."""
 
-    closed: list[asyncio.Task[None]] = []
+    serving: list[asyncio.Task[None]] = []
+    held: list[asyncio.StreamWriter] = []
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held.append(writer)
+        serving.append(asyncio.create_task(serve(reader, writer)))
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -33,15 +38,21 @@ async def port(answer: bytes | None, tls: ssl.SSLContext | None = None) -> Async
             else:
                 writer.write(answer)
         writer.close()
-        closed.append(asyncio.create_task(writer.wait_closed()))
 
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    listening = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
     host, number = listening.sockets[0].getsockname()
     try:
         yield f"{host}:{number}"
     finally:
         listening.close()
-        await asyncio.gather(*closed, return_exceptions=True)
+        if answer is None:
+            for task in serving:
+                task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+        for writer in held:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
 
 class WrongPorts(Case):

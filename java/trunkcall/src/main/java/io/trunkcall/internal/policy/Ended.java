@@ -27,7 +27,7 @@ public record Ended(
 
   /** Whether it ran out of time, most of which had passed before it was sent (policy.md 10). */
   boolean isLate() {
-    return code == Code.DEADLINE_EXCEEDED && left * 2 < time;
+    return code == Code.DEADLINE_EXCEEDED && left < time - left;
   }
 
   /** The same of a call that had so much time, and had so much left when it was sent. */
