@@ -183,11 +183,13 @@ func (k *keeping) look(r *Written, now time.Time) error {
 	var data []byte
 	if err == nil {
 		data, err = readFile(path, info)
+		gone = errors.Is(err, fs.ErrNotExist) // by now
 	}
 	own := err == nil && bytes.Equal(data, r.Data)
 	since, renews := k.own[path]
+	held := !renews && k.held(path, string(r.Data)) // once
 	switch {
-	case !renews && (gone || k.held(path, string(r.Data)) && own):
+	case !renews && (gone || held && own):
 		k.own[path] = time.Time{}
 		return nil
 	case !renews:
