@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from trunkcall.status import StatusError, spelled
-from trunkcall.wire import Code
+from trunkcall import Code, StatusError
+from trunkcall.status import spelled
 
 from .record import Record
 from .view import Entry
