@@ -79,7 +79,7 @@ class WhatGoesWrong(unittest.TestCase):
         self.assertRegex(caught.exception.brief, words)
 
     def test_each_is_named(self):
-        self.assert_fails("serve --dies ended with status 1: cannot serve today$", serve=["--dies"])
+        self.assert_fails("serve --dies ended with status 1 before it said anything: cannot serve today$", serve=["--dies"])
         self.assert_fails("client ended with status 1 and no result: no route to the moon", bench=["--exit"])
         self.assert_fails("client reports 7 errors", bench=["--errors", "7"])
         self.assert_fails("no result within 0.1 s", limit=0.1)

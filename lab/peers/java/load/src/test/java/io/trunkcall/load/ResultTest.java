@@ -45,7 +45,8 @@ class ResultTest {
     assertEquals(
         "{\"calls\":2,\"errors\":0,\"seconds\":2.000000,\"rate\":1.000,\"mean_us\":1.500,"
             + "\"p50_us\":1.000,\"p90_us\":2.000,\"p95_us\":2.000,\"p99_us\":2.000,"
-            + "\"p999_us\":2.000,\"max_us\":2.000,\"cpu_us\":20.000}",
+            + "\"p999_us\":2.000,\"max_us\":2.000,\"cpu_us\":20.000,"
+            + "\"answered_p50_us\":1.000,\"answered_p99_us\":2.000}",
         result(0, null, 1000, 2000).json());
   }
 
@@ -57,7 +58,8 @@ class ResultTest {
     assertEquals(
         "{\"calls\":0,\"errors\":0,\"seconds\":2.000000,\"rate\":0.000,\"mean_us\":0.000,"
             + "\"p50_us\":0.000,\"p90_us\":0.000,\"p95_us\":0.000,\"p99_us\":0.000,"
-            + "\"p999_us\":0.000,\"max_us\":0.000,\"cpu_us\":0.000}"
+            + "\"p999_us\":0.000,\"max_us\":0.000,\"cpu_us\":0.000,"
+            + "\"answered_p50_us\":0.000,\"answered_p99_us\":0.000}"
             + System.lineSeparator(),
         told.out());
   }
