@@ -85,7 +85,8 @@ class Figures(unittest.TestCase):
 
     def test_the_line_has_the_keys_that_the_lab_reads(self) -> None:
         status, line, stderr = self.told(Result.of(self.window(1000, 2000)))
-        keys = "calls errors seconds rate mean_us p50_us p90_us p95_us p99_us p999_us max_us cpu_us"
+        keys = "calls errors seconds rate mean_us p50_us p90_us p95_us p99_us p999_us max_us cpu_us "
+        keys += "answered_p50_us answered_p99_us"
         self.assertEqual((status, list(line), stderr), (0, keys.split(), ""))
 
     def test_failures_and_falling_behind_are_told(self) -> None:

@@ -30,8 +30,20 @@ public final class Smoke implements AutoCloseable {
   private static final long PATIENCE_SECONDS = 60;
   private static final List<String> KEYS =
       List.of(
-          "calls", "errors", "seconds", "rate", "mean_us", "p50_us", "p90_us", "p95_us", "p99_us",
-          "p999_us", "max_us", "cpu_us");
+          "calls",
+          "errors",
+          "seconds",
+          "rate",
+          "mean_us",
+          "p50_us",
+          "p90_us",
+          "p95_us",
+          "p99_us",
+          "p999_us",
+          "max_us",
+          "cpu_us",
+          "answered_p50_us",
+          "answered_p99_us");
 
   /** What a command left behind. */
   public record Said(int status, String out, String err) {}
