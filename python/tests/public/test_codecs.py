@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unittest
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,19 +129,24 @@ class Kept:
         return lambda data: data
 
 
+def echoing(seen: list[Any]) -> Callable[[AsyncIterator[Any], ServerCall], AsyncIterator[Any]]:
+    """A handler that answers each request with itself, and keeps it."""
+
+    async def serve(requests: AsyncIterator[Any], call: ServerCall) -> AsyncIterator[Any]:
+        async for request in requests:
+            seen.append(request)
+            yield request
+
+    return serve
+
+
 class LargeMessages(Case):
     """What was received stays as it is, whatever is received behind it."""
 
     async def test_of_protobuf(self) -> None:
         seen: list[GetUserRequest] = []
-
-        async def echo_all(requests: AsyncIterator[GetUserRequest], call: ServerCall) -> AsyncIterator[GetUserRequest]:
-            async for request in requests:
-                seen.append(request)
-                yield request
-
         both = bidi_stream("/test.Service/Both", GetUserRequest, GetUserRequest)
-        _, address = await self.serve(both.handler(echo_all))
+        _, address = await self.serve(both.handler(echoing(seen)))
         # bytes in a field that the class does not know are kept too
         sent = [GetUserRequest.FromString(b"\xa2\x06" + varint(len(part)) + part) for part in LARGE]
         stream = self.client(address, codec=PROTOBUF).open(both)
@@ -155,14 +160,8 @@ class LargeMessages(Case):
 
     async def test_of_a_codec_that_keeps_what_it_is_given(self) -> None:
         seen: list[bytes] = []
-
-        async def echo_all(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterator[bytes]:
-            async for request in requests:
-                seen.append(request)
-                yield request
-
         both = bidi_stream("/test.Service/Both", bytes, bytes)
-        _, address = await self.serve(both.handler(echo_all), codecs=[Kept()])
+        _, address = await self.serve(both.handler(echoing(seen)), codecs=[Kept()])
         stream = self.client(address, codec=Kept()).open(both)
         got: list[Any] = []
         for part in LARGE:

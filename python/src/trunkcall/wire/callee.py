@@ -296,10 +296,9 @@ class Callee:
             message, call.compression = flow.take()
             call.message = kept(message)
         events.start(call)
-        waiting = len(flow.inbox) if flow is not None else 0
-        while waiting and call.state == RUNNING and not call.returned:
-            waiting -= 1
-            events.arrived(call)
+        for _ in range(len(flow.inbox) if flow is not None else 0):
+            if call.state == RUNNING and not call.returned:
+                events.arrived(call)
         if call.request_ended and call.state == RUNNING and not call.method.takes_one and not call.returned:
             events.half_closed(call)
 
