@@ -21,30 +21,49 @@ type faultOptions struct {
 	keepalive keepaliveFlag
 
 	policyFile string
+	onward     string
 
 	ledger *ledger.File
+	client *trunkcall.Client // to onward; nil unless that is given
 }
 
 func (o *faultOptions) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.serve, "faults", false, "answer FaultService as well, whose handlers misbehave as they are asked to")
 	fs.StringVar(&o.path, "ledger", "", "append to this `file` a line for each beginning and end of a handler whose call has an id")
-	fs.StringVar(&o.policyFile, "policy-file", "", "`file` that says the limits of the calls that are served (spec/policy.md)")
+	fs.StringVar(&o.policyFile, "policy-file", "", "`file` that says the limits of the calls that are served, and what holds for those made --onward (spec/policy.md)")
+	fs.StringVar(&o.onward, "onward", "", "pass calls of Behave on to the server at this `address`; needs --faults")
 	fs.IntVar(&o.running, "running-handlers", 0, "`number` of handlers that may run at once, the framework's default unless given")
 	load.DurationVar(fs, &o.grace, "grace", 0, "`time` after SIGTERM before calls that still run are cut off (default 30s)")
 	fs.Var(&o.keepalive, "keepalive", keepaliveUsage)
 }
 
-// open opens the ledger, if there is to be one.
+func (o *faultOptions) check() error {
+	if o.onward != "" && !o.serve {
+		return usagef("--onward needs --faults")
+	}
+	return nil
+}
+
+// open opens the ledger and the client, if there are to be any.
 func (o *faultOptions) open() (err error) {
 	if o.path != "" {
 		if o.ledger, err = ledger.Open(o.path); err != nil {
 			return fmt.Errorf("--ledger: %w", err)
 		}
 	}
+	if o.onward != "" {
+		if o.client, err = newOnwardClient(o); err != nil {
+			o.close()
+			return usagef("--onward %s: %w", o.onward, err)
+		}
+	}
 	return nil
 }
 
 func (o *faultOptions) close() {
+	if o.client != nil {
+		o.client.Close()
+	}
 	if o.ledger != nil {
 		_ = o.ledger.Close()
 	}
@@ -68,7 +87,7 @@ func (o *faultOptions) options() (options []trunkcall.ServerOption) {
 
 func (o *faultOptions) register(server *trunkcall.Server) {
 	if o.serve {
-		registerFault(server)
+		registerFault(server, o.client)
 	}
 }
 

@@ -98,6 +98,9 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	case !o.identity.given() && (o.clientCA != "" || o.allowCleartext):
 		return nil, usagef("--tls-client-ca and --allow-cleartext go with --tls-cert and --tls-key")
 	}
+	if err := o.faults.check(); err != nil {
+		return nil, err
+	}
 	return o, checkCodec(o.codec)
 }
 

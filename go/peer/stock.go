@@ -18,9 +18,13 @@ func registerStock(server *trunkcall.Server) {
 }
 
 // registerFault serves the service that misbehaves, on the stock stubs whatever
-// the codec: nobody measures it.
-func registerFault(server *trunkcall.Server) {
-	faultv1.RegisterFaultServiceServer(grpcstub.Registrar(server), services.Fault{Running: server.Running})
+// the codec: nobody measures it. With a client its calls of Behave go onward.
+func registerFault(server *trunkcall.Server, client *trunkcall.Client) {
+	var service faultv1.FaultServiceServer = services.Fault{Running: server.Running}
+	if client != nil {
+		service = onward{services.Fault{Running: server.Running}, client}
+	}
+	faultv1.RegisterFaultServiceServer(grpcstub.Registrar(server), service)
 }
 
 // stockClient calls the benchmark service through that code.

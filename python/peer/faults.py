@@ -7,7 +7,7 @@ import ctypes
 import gc
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from google.protobuf.empty_pb2 import Empty
 
@@ -60,13 +60,17 @@ async def on_exchange(requests: AsyncIterator[Behaviour], call: trunkcall.Server
         yield answer(request)
 
 
-def handlers(server: trunkcall.Server) -> Sequence[trunkcall.Handler]:
+def handlers(
+    server: trunkcall.Server, behaving: Callable[[Behaviour, trunkcall.ServerCall], Awaitable[Answer]]
+) -> Sequence[trunkcall.Handler]:
+    """`behaving` answers Behave."""
+
     async def on_read_gauges(request: Empty, call: object) -> Gauges:
         gc.collect()
         return Gauges(running=server.running, tasks=len(asyncio.all_tasks()), heap_bytes=heap_bytes())
 
     return [
-        BEHAVE.handler(on_behave),
+        BEHAVE.handler(behaving),
         POUR.handler(on_pour),
         TAKE.handler(on_take),
         EXCHANGE.handler(on_exchange),

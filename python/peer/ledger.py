@@ -38,11 +38,11 @@ class Ledger:
     def id(self) -> str:
         return f"{self._prefix}-{next(self._numbers)}"
 
-    def write(self, event: str, call: str, **more: object) -> None:
-        """Appends a line; what is None or False of `more` is left out. A ledger with a hole proves nothing, so it ends
-        the process when it cannot be written."""
-        line = {"event": event, "call": call, "at": time.monotonic_ns()}
-        line |= {name: value for name, value in more.items() if value is not None and value is not False}
+    def write(self, event: str, call: str | None, **more: object) -> None:
+        """Appends a line; what is None or False is left out. A ledger with a hole proves nothing, so it ends the
+        process when it cannot be written."""
+        every = {"event": event, "call": call, "at": time.monotonic_ns(), **more}
+        line = {name: value for name, value in every.items() if value is not None and value is not False}
         text = json.dumps(line).encode() + b"\n"
         try:
             written = os.write(self._file, text)

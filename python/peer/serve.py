@@ -21,7 +21,7 @@ from load.flags import seconds
 from trunkcall import processes, registry
 from trunkcall.grpcstub import aio
 
-from . import codefirst, faults, native, stock
+from . import codefirst, faults, native, onward, stock
 from .conformance.service import Service
 from .flags import (
     FAST,
@@ -149,6 +149,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         raise UsageError(f"--inline needs --codec {FAST}: the stock stubs have no such option")
     if flags.registry and flags.processes > 1:
         raise UsageError("--registry does not go with --processes")
+    onward.check(flags)
     check_codec(flags.codec)
     flags.compression = find_compression(flags.compression)
     return flags
@@ -173,8 +174,10 @@ def add_faults(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--faults", action="store_true", help=help)
     help = "append a line for each beginning and end of a handler whose call has an id"
     parser.add_argument("--ledger", metavar="FILE", default="", help=help)
-    help = "the limits of the calls that are served (spec/policy.md)"
+    help = "the limits of the calls that are served, and what holds for those made --onward (spec/policy.md)"
     parser.add_argument("--policy-file", metavar="FILE", help=help)
+    help = "pass calls of Behave on to the server there; needs --faults"
+    parser.add_argument("--onward", metavar="ADDR", default="", help=help)
     help = "handlers that may run at once"
     parser.add_argument("--running-handlers", metavar="N", type=int, default=RUNNING_HANDLERS, help=help)
     help = "time after SIGTERM before calls that still run are cut off (default 30s)"
@@ -190,7 +193,8 @@ async def answer(flags: argparse.Namespace) -> None:
     """Serves until a signal comes."""
     logger = make_logger()
     registrar = make_registrar(flags.registry)
-    server = make_server(flags, registrar)
+    tier = onward.Onward(flags) if flags.onward else None
+    server = make_server(flags, registrar, tier)
     # Before anybody can know that the server is there, and signal it.
     signals = Signals()
     async with contextlib.AsyncExitStack() as failing:
@@ -202,7 +206,11 @@ async def answer(flags: argparse.Namespace) -> None:
         say_where(where)
         failing.pop_all()
     await signals.next()
-    await stop(server, flags.grace, signals, logger)
+    try:
+        await stop(server, flags.grace, signals, logger)
+    finally:
+        if tier is not None:
+            await tier.close()
 
 
 def make_registrar(name: str) -> registry.Registrar | None:
@@ -214,7 +222,9 @@ def make_registrar(name: str) -> registry.Registrar | None:
         raise UsageError(f"--registry: {fault}") from None
 
 
-def make_server(flags: argparse.Namespace, registrar: registry.Registrar | None = None) -> trunkcall.Server:
+def make_server(
+    flags: argparse.Namespace, registrar: registry.Registrar | None = None, tier: onward.Onward | None = None
+) -> trunkcall.Server:
     server = trunkcall.Server(
         registrar=registrar,
         tls=server_tls(flags),
@@ -231,7 +241,7 @@ def make_server(flags: argparse.Namespace, registrar: registry.Registrar | None 
     if flags.conformance:
         server.register(*Service().handlers())
     if flags.faults:
-        server.register(*faults.handlers(server))
+        server.register(*faults.handlers(server, tier.on_behave if tier is not None else faults.on_behave))
     register_for_grpc(server)
     return server
 

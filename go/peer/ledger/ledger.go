@@ -35,7 +35,7 @@ type File struct {
 // line is one line of the file.
 type line struct {
 	Event     string `json:"event"`
-	Call      string `json:"call"`
+	Call      string `json:"call,omitempty"`
 	At        int64  `json:"at"`
 	Execution string `json:"execution,omitempty"`
 	Method    string `json:"method,omitempty"`
@@ -45,6 +45,7 @@ type line struct {
 	Delivery  string `json:"delivery,omitempty"`
 	Message   string `json:"message,omitempty"`
 	Cancelled bool   `json:"cancelled,omitempty"`
+	Number    int    `json:"number,omitempty"`
 }
 
 // Open opens a ledger for appending. Several processes may write to one file.
@@ -110,6 +111,12 @@ func (e *Entry) End(status trunkcall.Status) {
 		}
 	}
 	e.file.write(l)
+}
+
+// Attempt writes that an attempt of a call begins that a handler makes; its number
+// is 1 for a call's first.
+func (f *File) Attempt(number int) {
+	f.write(line{Event: "attempt", At: now(), Number: number})
 }
 
 // Intercept is a server's interceptor: it writes that a handler begins before it

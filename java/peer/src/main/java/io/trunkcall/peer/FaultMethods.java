@@ -19,6 +19,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * FaultService, whose handlers misbehave as they are asked to; see spec/proto/fault/v1/fault.proto.
@@ -44,10 +45,15 @@ final class FaultMethods {
 
   private FaultMethods() {}
 
-  /** {@code running} tells how many handlers run. */
-  static List<Handler> handlers(LongSupplier running) {
+  /**
+   * {@code running} tells how many handlers run; what Behave is asked goes {@code onward}, if that
+   * is there.
+   */
+  static List<Handler> handlers(LongSupplier running, @Nullable Onward onward) {
     return List.of(
-        Handler.unary(BEHAVE, FaultMethods::onBehave),
+        onward == null
+            ? Handler.unary(BEHAVE, FaultMethods::onBehave)
+            : Handler.unary(BEHAVE, onward::onBehave),
         Handler.serverStream(POUR, FaultMethods::onPour),
         Handler.clientStream(TAKE, FaultMethods::onTake),
         Handler.bidiStream(EXCHANGE, FaultMethods::onExchange),

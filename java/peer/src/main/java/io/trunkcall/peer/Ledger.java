@@ -50,11 +50,17 @@ final class Ledger {
   }
 
   /** Begins a line. */
-  static JsonObject line(String event, String call) {
+  static JsonObject line(String event) {
     JsonObject line = new JsonObject();
     line.addProperty("event", event);
-    line.addProperty("call", call);
     line.addProperty("at", System.nanoTime()); // CLOCK_MONOTONIC on Linux
+    return line;
+  }
+
+  /** Begins a line about a call. */
+  static JsonObject line(String event, String call) {
+    JsonObject line = line(event);
+    line.addProperty("call", call);
     return line;
   }
 

@@ -68,6 +68,9 @@ final class ServeCommand {
   private final Flags.Value<Boolean> faults =
       flags.toggle("--faults", "answer FaultService as well, whose handlers misbehave as asked");
   private final Flags.Value<String> policyFile = PeerFlags.policyFile(flags);
+  private final Flags.Value<String> onward =
+      flags.text(
+          "--onward", "ADDR", "", "pass calls of Behave on to the server there; needs --faults");
   private final Flags.Value<String> ledger =
       flags.text(
           "--ledger",
@@ -124,9 +127,30 @@ final class ServeCommand {
       throw new UsageError(
           "--inline needs --codec " + PeerFlags.TYPED + ": the stock stubs have no such option");
     }
+    if (onward.given() && !faults.get()) {
+      throw new UsageError("--onward needs --faults");
+    }
     Log.begin(console, Level.WARNING);
     Registrar registrar = registry.get().map(Registrar::of).orElse(null);
-    Server server = make(registrar);
+    Ledger file = ledger.given() ? new Ledger(ledger.get()) : null;
+    try (Onward tier = tier(file)) {
+      return serve(make(registrar, file, tier), registrar);
+    }
+  }
+
+  private @Nullable Onward tier(@Nullable Ledger file) throws UsageError {
+    if (!onward.given()) {
+      return null;
+    }
+    try {
+      return new Onward(onward.get(), policyFile.get(), file);
+    } catch (IllegalArgumentException e) {
+      throw new UsageError("--onward " + onward.get() + ": " + e.getMessage());
+    }
+  }
+
+  private int serve(Server server, @Nullable Registrar registrar)
+      throws Failed, InterruptedException {
     // Before anybody can know that the server is there, and signal it.
     Signals signals = new Signals();
     String where = open(server);
@@ -138,7 +162,8 @@ final class ServeCommand {
     return Program.OK;
   }
 
-  private Server make(@Nullable Registrar registrar) throws UsageError, Failed {
+  private Server make(@Nullable Registrar registrar, @Nullable Ledger file, @Nullable Onward tier)
+      throws UsageError {
     Tls tls = security.tls();
     ServerBuilder builder =
         Server.builder().keepalive(keepalive.get().interval(), keepalive.get().timeout());
@@ -180,15 +205,15 @@ final class ServeCommand {
       if (policyFile.given()) {
         builder.policyFile(Path.of(policyFile.get()));
       }
-      if (ledger.given()) {
-        builder.serverInterceptor(new Ledger(ledger.get())::intercept);
+      if (file != null) {
+        builder.serverInterceptor(file::intercept);
       }
       server = builder.build();
     } catch (IllegalArgumentException | ArithmeticException | UnsupportedOperationException e) {
       throw new UsageError(String.valueOf(e.getMessage()));
     }
     if (faults.get()) {
-      FaultMethods.handlers(() -> running(server)).forEach(server::register);
+      FaultMethods.handlers(() -> running(server), tier).forEach(server::register);
     }
     return server;
   }
