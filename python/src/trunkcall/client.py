@@ -229,7 +229,7 @@ class Client(Calls, Registry):
 
     @property
     def secure(self) -> bool:
-        addresses = [address for _, known in self._target.known for address in known]
+        addresses = [address for known in self._target.known for address in known.addresses]
         addresses = addresses or [address for one in self._endpoints.order for address in one.addresses]
         if self._tls:
             return self._dialer is not None or not any(address.name for address in addresses)

@@ -14,7 +14,7 @@ from .endpoint import Endpoint, EndpointState, State
 from .gauges import EndpointGauges
 from .latency import MovingLatency
 from .placing import Chooser, Chosen
-from .rendezvous import ranked
+from .rendezvous import Ranking
 from .resolver import Resolved, Resolving, Target
 from .slots import Slots
 from .status import failure
@@ -199,7 +199,7 @@ class Endpoints:
         """`most` is how many are used at a time, 0: all."""
         self.order: tuple[ClientEndpoint, ...] = ()
         self.lazy = bool(getattr(balancer, "lazy", False))
-        self.id = random.getrandbits(64)
+        self.ranking = Ranking(random.getrandbits(64))
         self._client = client
         self._target = target
         self._balancer = balancer
@@ -258,16 +258,17 @@ class Endpoints:
         """Exchanges the set: new ones first, then those that are in it no more are drained."""
         if self._client._closed:
             return
-        known: dict[str, ClientEndpoint] = {}
-        for endpoint, addresses in self._part(found):
-            identity = endpoint.identity
-            old = self._known.get(identity)
-            if old is not None and _same(old.endpoint, endpoint):
+        before, known = self._known, dict[str, ClientEndpoint]()
+        for identity, endpoint, addresses in self._part(found):
+            old = before.get(identity)
+            if old is not None and old._endpoint is endpoint:
+                known[identity] = old
+            elif old is not None and _same(old.endpoint, endpoint):
                 old.exchange(endpoint)
                 known[identity] = old
             else:
                 known[identity] = ClientEndpoint(self._client, endpoint, addresses)
-        left = [old for identity, old in self._known.items() if known.get(identity) is not old]
+        left = [old for identity, old in before.items() if known.get(identity) is not old]
         self._known, self.order = known, tuple(known.values())
         self._connect()
         for one in left:
@@ -278,8 +279,7 @@ class Endpoints:
         """Those of a set that this client uses, in its order."""
         if self.lazy or not self._most or len(found) <= self._most:
             return found
-        chosen = ranked(self.id, [endpoint.identity for endpoint, _ in found])[: self._most]
-        return [found[at] for at in sorted(chosen)]
+        return [found[at] for at in self.ranking.best([one.identity for one in found], self._most)]
 
     def endpoint_failed(self) -> None:
         if self._resolving is not None:

@@ -3,6 +3,7 @@ belonged to those that left, or belongs to those that came."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 
 _MASK = (1 << 64) - 1
@@ -24,7 +25,23 @@ def hashed(data: bytes) -> int:
     return mixed(value)
 
 
-def ranked(key: int, identities: Sequence[str]) -> list[int]:
-    """Indexes of identities, that which a hashed key belongs to first."""
-    names = [identity.encode() for identity in identities]
-    return sorted(range(len(names)), key=lambda at: (-mixed(key ^ hashed(names[at])), names[at]))
+class Ranking:
+    """Which of many identities a hashed key belongs to, from one set of them to the next."""
+
+    def __init__(self, key: int) -> None:
+        self._key = key
+        self._scores: dict[str, int] = {}  # of the last set
+
+    def best(self, identities: Sequence[str], most: int) -> list[int]:
+        """Indexes of those, at most so many, that the key belongs to first, in their order."""
+        known = self._scores
+        self._scores = {
+            name: known[name] if name in known else mixed(self._key ^ hashed(name.encode())) for name in identities
+        }
+        scores = list(map(self._scores.__getitem__, identities))
+        least = min(heapq.nlargest(most, scores))
+        among = [at for at, score in enumerate(scores) if score >= least]
+        if len(among) > most:  # two that score the same
+            among.sort(key=lambda at: (-scores[at], identities[at].encode()))
+            among = sorted(among[:most])
+        return among

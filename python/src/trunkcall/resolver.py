@@ -7,9 +7,9 @@ import logging
 import random
 import re
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from .backoff import pause
 from .checking import wrong_type
@@ -27,8 +27,13 @@ _ADDRESSES = ("unix", "mem", "ws", "wss")  # what addresses begin with
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _PLACE = re.compile(r"//|[0-9]+(/|\Z)")  # what follows the colon of what is meant as an address, or as a URL
 
-# An endpoint with its addresses as they are dialled.
-Resolved = tuple[Endpoint, tuple[Address, ...]]
+
+class Resolved(NamedTuple):
+    """An endpoint of a good set."""
+
+    identity: str
+    endpoint: Endpoint
+    addresses: tuple[Address, ...]  # as they are dialled
 
 
 class InvalidSet(ValueError):
@@ -172,27 +177,38 @@ def _with_scheme(part: str, why: str) -> str:
     return f"{whole}{none}; as an address: {why.removeprefix(whole)}"
 
 
-def check_endpoints(endpoints: Sequence[Endpoint]) -> list[Resolved]:
-    """The endpoints of a set, each once, with their addresses. Raises InvalidSet, ImportError."""
+def check_endpoints(endpoints: Sequence[Endpoint], before: Iterable[Resolved] = ()) -> list[Resolved]:
+    """The endpoints of a set, each once, with their addresses. What is in a set that was good before is not looked at
+    again. Raises InvalidSet, ImportError."""
     if not endpoints:
         raise InvalidSet("the set of endpoints is empty")
     if len(endpoints) > MOST:
         raise InvalidSet(f"a set of {len(endpoints):,} endpoints, of at most {MOST:,}")
-    found: dict[str, Resolved] = {}
-    for endpoint in endpoints:
-        if not isinstance(endpoint, Endpoint):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidSet(f"{endpoint!r} is no Endpoint")
-        identity = endpoint.identity
-        weight: Any = endpoint.weight
-        if not isinstance(weight, int) or not 0 <= weight <= 1_000_000:
-            raise InvalidSet(f"endpoint {endpoint} has a weight of {weight!r}: 0 to 1,000,000")
-        if not 1 <= len(endpoint.addresses) <= MOST_ADDRESSES:
-            raise InvalidSet(f"endpoint {identity!r} has {len(endpoint.addresses)} addresses: 1 to {MOST_ADDRESSES}")
-        try:
-            found.setdefault(identity, (endpoint, tuple(parse_place(address) for address in endpoint.addresses)))
-        except (ValueError, TypeError) as error:
-            raise InvalidSet(f"endpoint {endpoint}: {error}") from None
-    return list(found.values())
+    known = {id(one.endpoint): one for one in before}
+    found = [known.get(id(one)) or _checked(one) for one in endpoints]
+    if len({one.identity for one in found}) == len(found):
+        return found
+    each: dict[str, Resolved] = {}
+    for one in found:
+        each.setdefault(one.identity, one)
+    return list(each.values())
+
+
+def _checked(endpoint: Endpoint) -> Resolved:
+    """An endpoint with its addresses. Raises InvalidSet, ImportError."""
+    if not isinstance(endpoint, Endpoint):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidSet(f"{endpoint!r} is no Endpoint")
+    weight: Any = endpoint.weight
+    if not isinstance(weight, int) or not 0 <= weight <= 1_000_000:
+        raise InvalidSet(f"endpoint {endpoint} has a weight of {weight!r}: 0 to 1,000,000")
+    count = len(endpoint.addresses)
+    if not 1 <= count <= MOST_ADDRESSES:
+        raise InvalidSet(f"endpoint {endpoint.identity!r} has {count} addresses: 1 to {MOST_ADDRESSES}")
+    try:
+        addresses = tuple(parse_place(address) for address in endpoint.addresses)
+    except (ValueError, TypeError) as error:
+        raise InvalidSet(f"endpoint {endpoint}: {error}") from None
+    return Resolved(endpoint.identity, endpoint, addresses)
 
 
 def _listed(endpoints: Any) -> list[Endpoint]:
@@ -216,6 +232,7 @@ class Resolving:
         self._log = log
         self._watch = Watch(target.rest, self._set, self._note)
         self._last: list[Endpoint] = []
+        self._checked: list[Resolved] = []  # of these, each once
         self._pending: list[Resolved] | None = None
         self._settled: asyncio.TimerHandle | None = None  # until then sets are kept back
 
@@ -271,13 +288,13 @@ class Resolving:
             given = _listed(endpoints)
             if self.resolved and given == self._last:
                 return
-            found = check_endpoints(given)
+            found = check_endpoints(given, self._checked)
         except InvalidSet as error:
             self._note(str(error))
             raise
         if len(found) < len(given):
             self._log.warning("target %s: endpoints stand twice in a set; the first counts", self._target.text)
-        self.resolved, self.reason, self._last = True, "", given
+        self.resolved, self.reason, self._last, self._checked = True, "", given, found
         if self._settled is None:
             self._apply(found)
             self._settled = asyncio.get_running_loop().call_later(SETTLING, self._settle)

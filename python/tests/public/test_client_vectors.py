@@ -33,7 +33,7 @@ from trunkcall.backoff import longest_pause
 from trunkcall.latency import MovingLatency
 from trunkcall.method import Kind
 from trunkcall.policies import Policies
-from trunkcall.rendezvous import hashed, mixed
+from trunkcall.rendezvous import Ranking, hashed, mixed
 from trunkcall.resolver import InvalidSet, Target, Watch, check_endpoints
 from trunkcall.transport import DialError, Dialing, dial, parse_place
 from trunkcall.transport import dialer as dialing
@@ -77,7 +77,7 @@ class Targets(Case):
                 self.assertTrue(place.url.endswith(described["place"][described["place"].index("/") :]))
                 self.assertTrue(described["place"].split("/")[0].endswith(f":{place.port}"))
         wanted = dict.fromkeys(described["address"] for described in case.get("endpoints", ()))
-        self.assertEqual([one.addresses[0] for one, _ in target.known], list(wanted))
+        self.assertEqual([one.endpoint.addresses[0] for one in target.known], list(wanted))
 
     def test_what_is_not(self) -> None:
         self.each("bad_targets", self._what_is_not)
@@ -127,7 +127,7 @@ class Sets(Case):
 
     def _a_part_of_them_is_used(self, case: dict[str, Any]) -> None:
         client = Client("test:", resolvers={"test": no_resolver}, most_endpoints=case["most"])
-        client._endpoints.id = int(case["client"], 16)
+        client._endpoints.ranking = Ranking(int(case["client"], 16))
         client._endpoints.apply(check_endpoints([Endpoint(name) for name in case["of"]]))
         self.assertEqual([str(one.endpoint) for one in client._endpoints.order], case["chosen"])
 

@@ -113,7 +113,7 @@ def test_watches(case: dict[str, Any]) -> None:
 
     view = View(
         case["service"],
-        lambda at, found: handed.append((in_ms(at), [one.endpoint for one in found])),
+        lambda at, found: handed.append((in_ms(at), found)),
         left_out,
         lambda at, why: tells.append((in_ms(at), "", why)),
     )

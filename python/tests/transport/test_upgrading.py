@@ -242,7 +242,7 @@ class Splitting(Accepting):
         chance = random.Random(5)
         message = chance.randbytes(700_000)
         client = self.client("ws://in.memory/")
-        asking = Asking(client._loop, client._target.known[0][1][0].url)
+        asking = Asking(client._loop, client._target.known[0].addresses[0].url)
         below = Below()
         below.protocol = asking
         asking.connection_made(below)

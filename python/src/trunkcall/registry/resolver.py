@@ -16,7 +16,7 @@ from trunkcall.endpoint import Endpoint
 from trunkcall.resolver import InvalidSet, Watch
 from trunkcall.status import spelled
 
-from .record import Record, check_service
+from .record import check_service
 from .store import Source, why_failed
 from .view import Entry, View
 
@@ -94,9 +94,9 @@ class _Watching:
             self._view.compute(max(now, due))  # a loop may be early, by the resolution of its clock
         self._wait()
 
-    def _hand(self, at: float, found: list[Record]) -> None:
+    def _hand(self, at: float, found: list[Endpoint]) -> None:
         try:
-            self._watch.set([one.endpoint for one in found])
+            self._watch.set(found)
         except Exception as error:
             self._log.warning("endpoints of %s in a registry refused: %s", self._view.service, spelled(error))
 

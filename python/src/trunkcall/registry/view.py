@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .record import InvalidRecord, Record, parse_at
+from trunkcall.endpoint import Endpoint
+
+from .record import InvalidRecord, parse_at
 
 MISSING = 60.0  # seconds that what went is missing
 SETTLING = 0.02  # seconds between two sets that are handed over
@@ -23,12 +25,13 @@ class Entry:
 
 
 class View:
-    """Makes sets of records of what is told. Times are in seconds of a clock that does not jump."""
+    """Makes sets of endpoints of what is told. Times are in seconds of a clock that does not jump. Who stays from one
+    set to the next is the same object in both, so that only what is new has to be looked at (decision 0083)."""
 
     def __init__(
         self,
         service: str,
-        hand: Callable[[float, list[Record]], None],
+        hand: Callable[[float, list[Endpoint]], None],
         left_out: Callable[[float, list[tuple[Entry, str]], int], None],
         failing: Callable[[float, str], None],
     ) -> None:
@@ -39,13 +42,13 @@ class View:
         self._left_out = left_out
         self._failing = failing
         self._entries: dict[str, bytes | str] = {}  # what stands in the registry: bytes, or what is wrong
-        self._good: dict[str, Record] = {}  # the last good records of what is there or missing
+        self._good: dict[str, Endpoint] = {}  # of the last good records of what is there or missing
         self._present = 0  # how many of them are there
         self._missing: dict[str, float] = {}  # since when
         self._begun = False  # the registry has told something
         self._fault = ""  # why it fails
         self._changed = False  # since a set was handed over
-        self._handed: list[Record] = []  # the last set
+        self._handed: list[Endpoint] = []  # the last set
         self._at = 0.0  # when it was handed over
 
     def all(self, at: float, entries: Iterable[Entry]) -> None:
@@ -87,7 +90,7 @@ class View:
         why = entry.fault
         if not why:
             try:
-                self._good[entry.id] = parse_at(self.service, entry.id, entry.data)
+                self._good[entry.id] = parse_at(self.service, entry.id, entry.data).endpoint
             except InvalidRecord as error:
                 why = str(error)
         if entry.id in self._good:
