@@ -1,6 +1,7 @@
 package io.trunkcall.registry;
 
 import java.io.FileInputStream;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -46,11 +47,14 @@ record FileState(
         permissions);
   }
 
-  /** The first bytes of a file, so many at most. */
+  /** The first bytes of a file, so many at most. Throws NoSuchFileException if there is no file. */
   static byte[] read(Path path, int most) throws IOException {
     // Not by channels, which an interrupted thread would close.
     try (FileInputStream file = new FileInputStream(path.toFile())) {
       return file.readNBytes(most);
+    } catch (FileNotFoundException unread) { // which does not say whether it is there
+      of(path);
+      throw unread;
     }
   }
 }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
@@ -67,6 +68,11 @@ final class FolderTest {
     }
     Collections.sort(told);
     return String.join(", ", told);
+  }
+
+  @Test
+  void aFileThatIsGoneWhenItIsReadIsNotThere() {
+    assertThrows(NoSuchFileException.class, () -> FileState.read(at("a.json"), 1));
   }
 
   @Test

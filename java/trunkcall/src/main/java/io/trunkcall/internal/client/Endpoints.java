@@ -8,7 +8,6 @@ import io.trunkcall.State;
 import io.trunkcall.internal.transport.Clockwork;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -179,7 +178,8 @@ public final class Endpoints {
 
   /** Whether two descriptions with one identity are of the same endpoint (client.md 7.3). */
   private static boolean same(Endpoint one, Endpoint other) {
-    return one.addresses().equals(other.addresses()) && one.serverName().equals(other.serverName());
+    return one == other
+        || one.addresses().equals(other.addresses()) && one.serverName().equals(other.serverName());
   }
 
   /** Those of a set that a client with this id uses, in their order (client.md 8.5). */
@@ -189,7 +189,6 @@ public final class Endpoints {
     }
     List<String> identities = found.stream().map(one -> one.endpoint().identity()).toList();
     int[] chosen = Rendezvous.ranked(client, identities, settings.most);
-    Arrays.sort(chosen);
     List<Resolved> used = new ArrayList<>(chosen.length);
     for (int at : chosen) {
       used.add(found.get(at));

@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
-import java.util.stream.IntStream;
+import java.util.PriorityQueue;
 
 /**
  * Hashes, and which of several endpoints a key belongs to (client.md 10.7). A change of the set
@@ -34,7 +34,7 @@ final class Rendezvous {
   }
 
   static long hashed(String text) {
-    return hashed(text.getBytes(StandardCharsets.UTF_8));
+    return hashed(bytes(text));
   }
 
   /** How well a hashed key and a hashed identity fit, to be compared as unsigned. */
@@ -42,20 +42,29 @@ final class Rendezvous {
     return mixed(key ^ identity);
   }
 
-  /** Indexes of those identities, at most {@code most}, that a hashed key belongs to first. */
+  /**
+   * Indexes of those identities, at most {@code most}, that a hashed key belongs to first, in
+   * order.
+   */
   static int[] ranked(long key, List<String> identities, int most) {
-    byte[][] names = new byte[identities.size()][];
-    long[] scores = new long[names.length];
-    for (int at = 0; at < names.length; at++) {
-      names[at] = identities.get(at).getBytes(StandardCharsets.UTF_8);
-      scores[at] = score(key, hashed(names[at]));
+    long[] scores = new long[identities.size()];
+    Comparator<Integer> lowestFirst = (a, b) -> Long.compareUnsigned(scores[a], scores[b]);
+    PriorityQueue<Integer> best =
+        new PriorityQueue<>(
+            lowestFirst.thenComparing(
+                (a, b) ->
+                    Arrays.compareUnsigned(bytes(identities.get(b)), bytes(identities.get(a)))));
+    for (int at = 0; at < scores.length; at++) {
+      scores[at] = score(key, hashed(bytes(identities.get(at))));
+      best.add(at);
+      if (best.size() > most) {
+        best.remove();
+      }
     }
-    Comparator<Integer> highestFirst = (a, b) -> Long.compareUnsigned(scores[b], scores[a]);
-    return IntStream.range(0, names.length)
-        .boxed()
-        .sorted(highestFirst.thenComparing((a, b) -> Arrays.compareUnsigned(names[a], names[b])))
-        .limit(most)
-        .mapToInt(Integer::intValue)
-        .toArray();
+    return best.stream().mapToInt(Integer::intValue).sorted().toArray();
+  }
+
+  private static byte[] bytes(String identity) {
+    return identity.getBytes(StandardCharsets.UTF_8);
   }
 }

@@ -18,6 +18,11 @@ record Resolved(Endpoint endpoint, List<Address> addresses) {
    * IllegalArgumentException for a set that is not to be applied (client.md 7.1, 8.2).
    */
   static List<Resolved> check(List<Endpoint> endpoints) {
+    return List.copyOf(check(endpoints, Map.of()).values());
+  }
+
+  /** The same by identity. What is in a set that was good {@code before} is not checked again. */
+  static Map<String, Resolved> check(List<Endpoint> endpoints, Map<String, Resolved> before) {
     if (endpoints.isEmpty()) {
       throw new IllegalArgumentException("the set of endpoints is empty");
     }
@@ -27,10 +32,12 @@ record Resolved(Endpoint endpoint, List<Address> addresses) {
     }
     Map<String, Resolved> found = new LinkedHashMap<>();
     for (Endpoint endpoint : endpoints) {
-      Resolved checked = check(endpoint);
-      found.putIfAbsent(endpoint.identity(), checked);
+      String identity = endpoint.identity();
+      Resolved known = before.get(identity);
+      boolean same = known != null && known.endpoint == endpoint;
+      found.putIfAbsent(identity, same ? known : check(endpoint));
     }
-    return List.copyOf(found.values());
+    return found;
   }
 
   private static Resolved check(Endpoint endpoint) {

@@ -6,6 +6,7 @@ import io.trunkcall.Watch;
 import io.trunkcall.internal.transport.Clockwork;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
@@ -235,6 +236,7 @@ final class Resolving {
   /** What the resolver is given. Any thread may use it. */
   private final class Watching implements Watch {
     private final Semaphore failure = new Semaphore(0); // has a permit after one
+    private volatile Map<String, Resolved> checked = Map.of(); // the last good set
 
     @Override
     public String target() {
@@ -247,14 +249,16 @@ final class Resolving {
         return;
       }
       List<Endpoint> given = List.copyOf(endpoints);
-      List<Resolved> found;
+      Map<String, Resolved> good;
       try {
-        found = Resolved.check(given);
+        good = Resolved.check(given, checked);
       } catch (IllegalArgumentException fault) {
         String why = String.valueOf(fault.getMessage());
         clockwork.execute(() -> noteIfRunning(why));
         throw new RefusedSet(why);
       }
+      checked = good;
+      List<Resolved> found = List.copyOf(good.values());
       clockwork.execute(() -> take(given, found));
     }
 
