@@ -1,8 +1,11 @@
 """How soon a client hears of changes, in a registry that has many instances of the service, and what memory that takes.
 
     build/python/bin/python -m conformance.registries.measure etcd zookeeper consul --count 10000 --rate 100
+    build/python/bin/python -m conformance.registries.measure trunkcall etcd --client java --client python
 
-The registry, who changes it and the client are processes of their own, on one machine. A change is a server that comes,
+The registry, who changes it and the client are processes of their own, on one machine. `trunkcall` is the embedded
+registry, served by Go's reference program. Whoever fills and changes is in Go; the client is in Go unless another
+language is named. A change is a server that comes,
 or goes: it counts from the moment at which the registry has confirmed that it is published, or at which it is asked to
 withdraw, until the client's balancer has the set. For Consul the many stand at nodes of their own in its catalog, as
 those of an agent each would.
@@ -11,17 +14,36 @@ those of an agent each would.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
 
-from harness.languages import ROOT, environment
-from harness.processes import Process, run
+from harness.languages import ROOT, environment, languages
+from harness.processes import Failed, Process, Server, run
 from harness.registries import SERVERS, Consul, RegistryServer, missing
 from harness.registries.consul import pieces
 
 SERVICE = "trunkcall.measure.v1.Many"
+HERE = Path(__file__).parent
 MEASURE = ROOT / "build" / "measure-registries"
+EMBEDDED = "trunkcall"
+CLASSES = ROOT / "build" / "measure-registries-java"
+JARS = ROOT / "build" / "java" / "registries" / "*"
+# By language: how a client is made ready, and how it is started.
+BUILDS = {
+    "go": ("go", "build", "-C", "conformance/registries/go", "-o", str(MEASURE), "./measure"),
+    "java": ("javac", "-d", str(CLASSES), "-cp", str(JARS), str(HERE / "java" / "Watch.java")),
+}
+CLIENTS = {
+    "go": (str(MEASURE), "watch", "--registry"),
+    "java": ("java", "-cp", f"{CLASSES}:{JARS}", "Watch"),
+    "python": (sys.executable, "-m", "conformance.registries.watch", "--registry"),
+}
 PER_NODE = 100
 PATIENCE = 300.0
+SILENCE = 10.0  # after which no more is to be heard of changes
 
 
 def fill_catalog(store: Consul, count: int) -> None:
@@ -42,59 +64,86 @@ def changes(lines: list[str]) -> dict[tuple[str, str], int]:
     return {(what, id): int(at) for what, id, at in (line.split() for line in lines if line.count(" ") == 2)}
 
 
-def measure(store: RegistryServer, count: int, rate: float, seconds: float) -> str:
-    words = [str(MEASURE)]
-    name = ("--registry", store.name_at(store.address, lease=3600))
-    filling = None
+class Embedded(Server):
+    """The embedded registry."""
+
+    scheme = EMBEDDED
+
+    def __init__(self) -> None:
+        super().__init__([*languages()["go"].program, "registry", "--listen", "127.0.0.1:0"])
+        self.name = f"{self.scheme}:{self.address}"
+
+
+@contextlib.contextmanager
+def filled(store: RegistryServer | Embedded, count: int) -> Generator[None]:
+    """Has so many instances in a registry."""
     if isinstance(store, Consul):
         fill_catalog(store, count)
-    else:
-        filling = Process([*words, "fill", *name, "--count", str(count)], stdin=True)
-        filling.line(PATIENCE)
-    watching = Process([*words, "watch", *name], stdin=True)
+        yield
+        return
+    name = store.name if isinstance(store, Embedded) else store.name_at(store.address, lease=3600)
+    filling = Process([str(MEASURE), "fill", "--registry", name, "--count", str(count)], stdin=True)
+    filling.line(PATIENCE)
+    yield
+    filling.end(30.0)
+
+
+def measure(store: RegistryServer | Embedded, client: str, options: argparse.Namespace) -> str:
+    rate, seconds = options.rate, options.seconds
+    began = time.monotonic()
+    watching = Process([*CLIENTS[client], store.name], stdin=True)
     there = watching.line(PATIENCE)
-    changing = Process([*words, "change", "--registry", store.name, "--rate", str(rate), "--for", f"{seconds}s"])
+    took = time.monotonic() - began
+    flags = ("--registry", store.name, "--rate", str(rate), "--for", f"{seconds}s")
+    changing = Process([str(MEASURE), "change", *flags])
     changing.wait(seconds + PATIENCE)
     made = changes([line for _, line in changing.lines])
     wanted = set(made)
     heard: dict[tuple[str, str], int] = {}
-    while wanted - set(heard):
-        heard |= changes([watching.line(PATIENCE)])
+    with contextlib.suppress(Failed):  # who comes and goes between two sets is in none
+        while wanted - set(heard):
+            heard |= changes([watching.line(SILENCE)])
     watching.write("\n")
-    memory = watching.line(PATIENCE).split()
-    for process in (watching, changing, *([filling] if filling else [])):
+    before, resident, heap, left = (int(word) / 1e6 for word in watching.line(PATIENCE).split()[1:])
+    for process in (watching, changing):
         process.end(30.0)
-    late = sorted((heard[one] - at) / 1e6 for one, at in made.items())
+    late = sorted((heard[one] - at) / 1e6 for one, at in made.items() if one in heard)
     p50, p99 = late[len(late) // 2], late[len(late) * 99 // 100]
     over = sum(1 for one in late if one > 50)
     return (
-        f"{store.scheme}: {there.removeprefix('ready ')} instances, "
-        f"{len(late) / seconds:.0f} changes/s: p50 {p50:.1f} ms, "
-        f"p99 {p99:.1f} ms, most {late[-1]:.1f} ms, {over} of {len(late)} above 50 ms; "
-        f"resident {int(memory[1]) / 1e6:.0f} MB at most, heap {int(memory[2]) / 1e6:.0f} MB"
+        f"{store.scheme}, {client}: {there.removeprefix('ready ')} instances, there after {took:.1f} s, "
+        f"{len(made) / seconds:.0f} changes/s: p50 {p50:.1f} ms, "
+        f"p99 {p99:.1f} ms, most {late[-1]:.1f} ms, "
+        f"{over} of {len(late)} above 50 ms, {len(made) - len(late)} not seen; "
+        f"resident {before:.0f} MB and then {resident:.0f} MB at most, heap {heap:.0f} MB and then {left:.0f} MB"
     )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("registries", nargs="*", default=list(SERVERS), metavar="REGISTRY", help=", ".join(SERVERS))
+    all_there_are = [EMBEDDED, *SERVERS]
+    help = ", ".join(all_there_are)
+    parser.add_argument("registries", nargs="*", default=all_there_are, metavar="REGISTRY", help=help)
+    parser.add_argument("--client", action="append", choices=CLIENTS, help="the client's language, go unless given")
     parser.add_argument("--count", type=int, default=10_000, help="instances of the service")
     parser.add_argument("--rate", type=float, default=100.0, help="changes a second")
     parser.add_argument("--for", dest="seconds", type=float, default=10.0, help="how long, in seconds")
     options = parser.parse_args()
-    if unknown := set(options.registries) - set(SERVERS):
-        parser.error(f"there is no registry {', '.join(sorted(unknown))}; there are {', '.join(SERVERS)}")
-    words = ["go", "build", "-C", "conformance/registries/go", "-o", str(MEASURE), "./measure"]
-    built = run(words, cwd=ROOT, env=environment(), patience=600)
-    if built.status != 0:
-        print(built.stderr, file=sys.stderr)
-        return 1
+    if unknown := set(options.registries) - set(all_there_are):
+        parser.error(f"there is no registry {', '.join(sorted(unknown))}; there are {help}")
+    clients = options.client or ["go"]
+    for language in {"go", *clients} & set(BUILDS):
+        built = run(BUILDS[language], cwd=ROOT, env=environment(), patience=600)
+        if built.status != 0:
+            print(built.stderr, file=sys.stderr)
+            return 1
     for scheme in options.registries:
-        if why := missing(scheme):
+        if scheme != EMBEDDED and (why := missing(scheme)):
             print(f"{scheme} is left out: {why}")
             continue
-        with SERVERS[scheme]() as store:
-            print(measure(store, options.count, options.rate, options.seconds), flush=True)
+        with Embedded() if scheme == EMBEDDED else SERVERS[scheme]() as store, filled(store, options.count):
+            for client in clients:
+                print(measure(store, client, options), flush=True)
     return 0
 
 

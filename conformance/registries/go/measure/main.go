@@ -7,7 +7,9 @@
 //	measure watch  --registry NAME               a client; a line for each change of what fill has not put there
 //
 // A line is came ID TIME or went ID TIME, the time in nanoseconds of CLOCK_MONOTONIC. The line at the end of watch is
-// memory RESIDENT HEAP, in bytes.
+// memory RESIDENT MOST HEAP HEAP, in bytes: resident before there was a client, and at most; of the heap before, and at
+// most, garbage included. ../watch.py and ../java/Watch.java are watch in other languages; they tell what is left of the
+// heap at the end.
 package main
 
 import (
@@ -197,6 +199,13 @@ func (*watching) Lazy() {}
 
 // watch is a client that makes no calls.
 func watch(store registry.Store) error {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	heap := m.HeapInuse
+	before, err := resident("VmRSS")
+	if err != nil {
+		return err
+	}
 	quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	dial := func(ctx context.Context, _ trunkcall.Endpoint, _ string) (net.Conn, error) {
 		<-ctx.Done()
@@ -211,7 +220,7 @@ func watch(store registry.Store) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { _ = client.Connect(ctx) }() // which has it look, and reaches nobody
-	most := uint64(0)
+	most := heap
 	ended := make(chan struct{})
 	go func() {
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
@@ -222,22 +231,30 @@ func watch(store registry.Store) error {
 	for {
 		select {
 		case <-each.C:
-			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			most = max(most, m.HeapInuse)
 		case <-ended:
-			status, err := os.ReadFile("/proc/self/status")
+			resident, err := resident("VmHWM")
 			if err != nil {
 				return err
 			}
-			var resident int
-			for line := range strings.Lines(string(status)) {
-				if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &resident); err == nil {
-					break
-				}
-			}
-			fmt.Printf("memory %d %d\n", resident<<10, most)
+			fmt.Printf("memory %d %d %d %d\n", before, resident, heap, most)
 			return nil
 		}
 	}
+}
+
+// resident is what /proc says of this process's memory under VmRSS or VmHWM, in bytes.
+func resident(which string) (int, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		var kilobytes int
+		if _, err := fmt.Sscanf(line, which+": %d kB", &kilobytes); err == nil {
+			return kilobytes << 10, nil
+		}
+	}
+	return 0, fmt.Errorf("/proc has no %s", which)
 }

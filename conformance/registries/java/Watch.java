@@ -1,0 +1,104 @@
+import io.trunkcall.Balancer;
+import io.trunkcall.CallOptions;
+import io.trunkcall.Client;
+import io.trunkcall.Codec;
+import io.trunkcall.EndpointState;
+import io.trunkcall.Method;
+import io.trunkcall.Picker;
+import io.trunkcall.registry.Registry;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * The client in Java that measure.py has look at a registry, which is the one argument: watch of
+ * go/measure/main.go, which says what it prints.
+ */
+public final class Watch {
+  private static final String SERVICE = "trunkcall.measure.v1.Many";
+  private static final String MARKED = "changing-"; // the ids that come and go
+
+  private Watch() {}
+
+  /** Tells of the endpoints that come and go. It is lazy, so that it is given all of them. */
+  private static final class Watching implements Balancer {
+    private Set<String> there = Set.of();
+    private boolean ready;
+
+    @Override
+    public boolean lazy() {
+      return true;
+    }
+
+    @Override
+    public Picker balance(List<EndpointState> endpoints) {
+      Set<String> now = new TreeSet<>();
+      for (EndpointState one : endpoints) {
+        String id = one.endpoint().id();
+        if (id.startsWith(MARKED)) {
+          now.add(id);
+          if (!there.contains(id)) {
+            say("came", id);
+          }
+        }
+      }
+      for (String id : there) {
+        if (!now.contains(id)) {
+          say("went", id);
+        }
+      }
+      there = now;
+      if (!ready && !endpoints.isEmpty()) {
+        ready = true;
+        System.out.println("ready " + endpoints.size());
+      }
+      return Balancer.first().balance(endpoints.subList(0, Math.min(1, endpoints.size())));
+    }
+  }
+
+  private static void say(String what, String id) {
+    System.out.println(what + " " + id + " " + System.nanoTime()); // CLOCK_MONOTONIC on Linux
+  }
+
+  /** VmRSS or VmHWM, in bytes. */
+  private static long resident(String which) throws IOException {
+    for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+      if (line.startsWith(which + ":")) {
+        return Long.parseLong(line.replaceAll("[^0-9]", "")) << 10;
+      }
+    }
+    throw new IOException("/proc has no " + which);
+  }
+
+  private static long heap() {
+    System.gc();
+    return ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed();
+  }
+
+  public static void main(String[] args) throws Exception {
+    long heap = heap();
+    long before = resident("VmRSS");
+    try (Client client =
+        Client.builder("registry:" + SERVICE)
+            .resolver("registry", Registry.resolver(Registry.open(args[0])))
+            .balancer(new Watching())
+            .dialer((address, endpoint) -> new CompletableFuture<>()) // reaches nobody
+            .build()) {
+      Method<byte[], byte[]> never =
+          Method.unary("/" + SERVICE + "/Never", Codec.raw(), Codec.raw());
+      // A call that waits looks at each set, and goes nowhere.
+      client.unary(never, new byte[0], CallOptions.NONE.withWaitForReady(true));
+      new BufferedReader(new InputStreamReader(System.in)).readLine();
+      long most = resident("VmHWM");
+      System.out.println("memory " + before + " " + most + " " + heap + " " + heap());
+    }
+    System.exit(0);
+  }
+}

@@ -1,0 +1,87 @@
+"""The client in Python that measure.py has look at a registry: `watch` of go/measure/main.go, which says what it tells.
+
+python -m conformance.registries.watch --registry NAME
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import socket
+import sys
+import time
+from collections.abc import Sequence
+
+from google.protobuf.empty_pb2 import Empty
+
+import trunkcall
+from peer.faults import heap_bytes
+from trunkcall import registry
+
+SERVICE = "trunkcall.measure.v1.Many"
+MARKED = "changing-"  # the ids that come and go
+NEVER = trunkcall.unary(f"/{SERVICE}/Never", Empty, Empty)
+
+
+def say(what: str, id: str) -> None:
+    print(what, id, time.monotonic_ns(), flush=True)
+
+
+class Watching:
+    """A balancer that tells of the endpoints that come and go. It is lazy, so that it is given all of them."""
+
+    lazy = True
+
+    def __init__(self) -> None:
+        self._there: set[str] = set()
+        self._ready = False
+
+    def balance(self, endpoints: Sequence[trunkcall.EndpointState]) -> trunkcall.Picker:
+        there = {id for one in endpoints if (id := one.endpoint.id).startswith(MARKED)}
+        for id in there - self._there:
+            say("came", id)
+        for id in self._there - there:
+            say("went", id)
+        self._there = there
+        if not self._ready and endpoints:
+            self._ready = True
+            print("ready", len(endpoints), flush=True)
+        return trunkcall.first().balance(endpoints[:1])
+
+
+async def nobody(address: str, endpoint: trunkcall.Endpoint) -> socket.socket:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def resident(which: str) -> int:
+    """VmRSS or VmHWM, in bytes."""
+    with open("/proc/self/status", encoding="ascii") as lines:
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{which}:"))
+
+
+async def watch(name: str) -> None:
+    gc.collect()
+    before, heap = resident("VmRSS"), heap_bytes()
+    finding = registry.resolver(registry.open_registry(name))
+    async with trunkcall.Client(
+        f"registry:{SERVICE}", resolvers={"registry": finding}, balancer=Watching(), dialer=nobody
+    ) as client:
+        # A call that waits looks at each set, and goes nowhere.
+        options = trunkcall.CallOptions(wait_for_ready=True)
+        calling = asyncio.ensure_future(client.unary(NEVER, Empty(), options))
+        await asyncio.to_thread(sys.stdin.readline)
+        gc.collect()
+        print("memory", before, resident("VmHWM"), heap, heap_bytes(), flush=True)
+        calling.cancel()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--registry", required=True, metavar="NAME")
+    asyncio.run(watch(parser.parse_args().registry))
+
+
+if __name__ == "__main__":
+    main()
