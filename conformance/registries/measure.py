@@ -37,9 +37,9 @@ BUILDS = {
     "java": ("javac", "-d", str(CLASSES), "-cp", str(JARS), str(HERE / "java" / "Watch.java")),
 }
 CLIENTS = {
-    "go": (str(MEASURE), "watch", "--registry"),
-    "java": ("java", "-cp", f"{CLASSES}:{JARS}", "Watch"),
-    "python": (sys.executable, "-m", "conformance.registries.watch", "--registry"),
+    "go": (str(MEASURE), "watch", "--registry", "{name}", "--count", "{count}"),
+    "java": ("java", "-cp", f"{CLASSES}:{JARS}", "Watch", "{name}", "{count}"),
+    "python": (sys.executable, "-m", "conformance.registries.watch", "--registry", "{name}", "--count", "{count}"),
 }
 PER_NODE = 100
 PATIENCE = 300.0
@@ -91,7 +91,8 @@ def filled(store: RegistryServer | Embedded, count: int) -> Generator[None]:
 def measure(store: RegistryServer | Embedded, client: str, options: argparse.Namespace) -> str:
     rate, seconds = options.rate, options.seconds
     began = time.monotonic()
-    watching = Process([*CLIENTS[client], store.name], stdin=True)
+    words = [word.format(name=store.name, count=options.count) for word in CLIENTS[client]]
+    watching = Process(words, stdin=True)
     there = watching.line(PATIENCE)
     took = time.monotonic() - began
     flags = ("--registry", store.name, "--rate", str(rate), "--for", f"{seconds}s")

@@ -1,6 +1,6 @@
 """The client in Python that measure.py has look at a registry: `watch` of go/measure/main.go, which says what it tells.
 
-python -m conformance.registries.watch --registry NAME
+python -m conformance.registries.watch --registry NAME --count N
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Watching:
 
     lazy = True
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
+        self._count = count
         self._there: set[str] = set()
         self._ready = False
 
@@ -44,7 +45,7 @@ class Watching:
         for id in self._there - there:
             say("went", id)
         self._there = there
-        if not self._ready and endpoints:
+        if not self._ready and len(endpoints) >= self._count:
             self._ready = True
             print("ready", len(endpoints), flush=True)
         return trunkcall.first().balance(endpoints[:1])
@@ -61,12 +62,12 @@ def resident(which: str) -> int:
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{which}:"))
 
 
-async def watch(name: str) -> None:
+async def watch(name: str, count: int) -> None:
     gc.collect()
     before, heap = resident("VmRSS"), heap_bytes()
     finding = registry.resolver(registry.open_registry(name))
     async with trunkcall.Client(
-        f"registry:{SERVICE}", resolvers={"registry": finding}, balancer=Watching(), dialer=nobody
+        f"registry:{SERVICE}", resolvers={"registry": finding}, balancer=Watching(count), dialer=nobody
     ) as client:
         # A call that waits looks at each set, and goes nowhere.
         options = trunkcall.CallOptions(wait_for_ready=True)
@@ -80,7 +81,9 @@ async def watch(name: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--registry", required=True, metavar="NAME")
-    asyncio.run(watch(parser.parse_args().registry))
+    parser.add_argument("--count", type=int, default=10_000, metavar="N")
+    options = parser.parse_args()
+    asyncio.run(watch(options.registry, options.count))
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * The client in Java that measure.py has look at a registry, which is the one argument: watch of
- * go/measure/main.go, which says what it prints.
+ * The client in Java that measure.py has look at a registry: watch of go/measure/main.go, which says
+ * what it prints. Its arguments are the registry's name and how many instances there are to be.
  */
 public final class Watch {
   private static final String SERVICE = "trunkcall.measure.v1.Many";
@@ -29,8 +29,13 @@ public final class Watch {
 
   /** Tells of the endpoints that come and go. It is lazy, so that it is given all of them. */
   private static final class Watching implements Balancer {
+    private final int count;
     private Set<String> there = Set.of();
     private boolean ready;
+
+    Watching(int count) {
+      this.count = count;
+    }
 
     @Override
     public boolean lazy() {
@@ -55,7 +60,7 @@ public final class Watch {
         }
       }
       there = now;
-      if (!ready && !endpoints.isEmpty()) {
+      if (!ready && endpoints.size() >= count) {
         ready = true;
         System.out.println("ready " + endpoints.size());
       }
@@ -88,7 +93,7 @@ public final class Watch {
     try (Client client =
         Client.builder("registry:" + SERVICE)
             .resolver("registry", Registry.resolver(Registry.open(args[0])))
-            .balancer(new Watching())
+            .balancer(new Watching(Integer.parseInt(args[1])))
             .dialer((address, endpoint) -> new CompletableFuture<>()) // reaches nobody
             .build()) {
       Method<byte[], byte[]> never =

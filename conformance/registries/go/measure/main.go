@@ -4,7 +4,8 @@
 //	measure fill   --registry NAME --count N     holds so many instances, from the line "ready" until its input ends
 //	measure change --registry NAME --rate R --for D
 //	                                             servers come and go, so many changes a second; a line for each
-//	measure watch  --registry NAME               a client; a line for each change of what fill has not put there
+//	measure watch  --registry NAME --count N     a client; the line "ready", once there are so many, and one for each
+//	                                             change of what fill has not put there
 //
 // A line is came ID TIME or went ID TIME, the time in nanoseconds of CLOCK_MONOTONIC. The line at the end of watch is
 // memory RESIDENT MOST HEAP HEAP, in bytes: resident before there was a client, and at most; of the heap before, and at
@@ -72,7 +73,7 @@ func run(args []string) error {
 	case "change":
 		return change(store, *rate, *lasts)
 	case "watch":
-		return watch(store)
+		return watch(store, *count)
 	}
 	return fmt.Errorf("there is no command %q", args[0])
 }
@@ -167,6 +168,7 @@ func change(store registry.Store, rate float64, lasts time.Duration) error {
 
 // watching is a balancer that tells of the endpoints that come and go. It is lazy, so that it is given all of them.
 type watching struct {
+	count int // how many there are to be
 	there map[string]struct{}
 	ready bool
 }
@@ -187,7 +189,7 @@ func (b *watching) Balance(endpoints []*trunkcall.EndpointState) trunkcall.Picke
 		}
 	}
 	b.there = there
-	if !b.ready && len(endpoints) > 0 {
+	if !b.ready && len(endpoints) >= b.count {
 		b.ready = true
 		fmt.Println("ready", len(endpoints))
 	}
@@ -198,7 +200,7 @@ func (b *watching) Balance(endpoints []*trunkcall.EndpointState) trunkcall.Picke
 func (*watching) Lazy() {}
 
 // watch is a client that makes no calls.
-func watch(store registry.Store) error {
+func watch(store registry.Store, count int) error {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	heap := m.HeapInuse
@@ -212,7 +214,7 @@ func watch(store registry.Store) error {
 		return nil, ctx.Err()
 	}
 	client, err := trunkcall.NewClient("registry:"+service, trunkcall.WithResolver("registry", registry.Resolver(store, quiet)),
-		trunkcall.WithBalancer(&watching{}), trunkcall.WithDialer(dial), trunkcall.WithLogger(quiet))
+		trunkcall.WithBalancer(&watching{count: count}), trunkcall.WithDialer(dial), trunkcall.WithLogger(quiet))
 	if err != nil {
 		return err
 	}
