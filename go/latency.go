@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// latencyTime is the time constant of the moving latency, and how long its last sample counts
-// (spec/limits.md).
+// latencyTime is the time constant of the moving latency once samples have come for so long, and how
+// long the last one counts (spec/limits.md).
 const latencyTime = 10 * time.Second
 
 // failureLatency is the latency that a call counts with if no server served it, so that an endpoint
@@ -17,8 +17,9 @@ const failureLatency = time.Second
 // movingLatency is a moving mean of how long calls took (client.md 10.9). It is safe for
 // concurrent use.
 type movingLatency struct {
-	mean atomic.Uint64 // nanoseconds, the bits of a float64
-	last atomic.Int64  // when the last sample came, and 1; 0: there is none
+	mean  atomic.Uint64 // nanoseconds, the bits of a float64
+	first atomic.Int64  // when the first sample came
+	last  atomic.Int64  // when the last sample came, and 1; 0: there is none
 }
 
 // at returns the mean at a time; ok says whether there is one that still counts.
@@ -52,13 +53,22 @@ func (m *movingLatency) ended(kind Kind, o *Outcome, now time.Duration) {
 }
 
 func (m *movingLatency) add(sample float64, now time.Duration) {
-	last := m.last.Swap(int64(now) + 1)
-	since := now - time.Duration(last-1)
-	if last == 0 || since < 0 || since > latencyTime {
+	last := m.last.Load()
+	for int64(now) >= last && !m.last.CompareAndSwap(last, int64(now)+1) {
+		last = m.last.Load()
+	}
+	if int64(now) < last {
+		return // it came with the last one or before, and stands for no time
+	}
+	before := time.Duration(last - 1)
+	since := now - before
+	if last == 0 || since > latencyTime {
+		m.first.Store(int64(now))
 		m.mean.Store(math.Float64bits(sample))
 		return
 	}
-	weight := float64(since) / float64(latencyTime+since)
+	age := min(before-time.Duration(m.first.Load()), latencyTime)
+	weight := float64(since) / float64(age+since)
 	for {
 		old := m.mean.Load()
 		mean := math.Float64frombits(old)

@@ -14,22 +14,25 @@ GIVEN_UP = (Code.CANCELLED, Code.DEADLINE_EXCEEDED)
 class MovingLatency:
     """Times are nanoseconds of a clock that does not jump."""
 
-    __slots__ = ("_mean", "last")
+    __slots__ = ("_first", "_mean", "last")
 
     def __init__(self) -> None:
         self._mean = 0.0
-        self.last: int | None = None  # when the last sample came
+        self._first = 0  # when the first sample came
+        self.last: int | None = None  # when the last one came
 
-    def answered(self, duration: int, when: int) -> None:
+    def answered(self, duration: float, when: int) -> None:
         """A unary call was answered with success then. One that was answered with the last sample, or before, is none:
-        after no time it would weigh nothing."""
-        since = SPAN + 1 if self.last is None else when - self.last
-        if since <= 0:
-            return
-        if since <= SPAN:
-            self._mean += (duration - self._mean) * since / (SPAN + since)
-        else:
+        it stands for no time."""
+        last = self.last
+        if last is None or when - last > SPAN:
+            self._first = when
             self._mean = duration
+        elif when > last:
+            age = min(last - self._first, SPAN)
+            self._mean += (duration - self._mean) * (when - last) / (age + when - last)
+        else:
+            return
         self.last = when
 
     def at(self, now: int) -> float | None:
@@ -39,14 +42,8 @@ class MovingLatency:
     def ended(self, kind: Kind, status: Status, duration: int, now: int) -> None:
         """A call has ended."""
         sample = self._sample(kind, status, duration, now)
-        if sample is None:
-            return
-        since = SPAN + 1 if self.last is None else now - self.last
-        if 0 <= since <= SPAN:
-            self._mean += (sample - self._mean) * since / (SPAN + since)
-        else:
-            self._mean = sample
-        self.last = now
+        if sample is not None:
+            self.answered(sample, now)
 
     def _sample(self, kind: Kind, status: Status, duration: int, now: int) -> float | None:
         if status.local and status.delivery is Delivery.NOT_SENT:

@@ -312,14 +312,17 @@ def index(draws: Iterator[int], n: int) -> int:
 
 def latencies(events: list[dict[str, Any]]) -> list[int | None]:
     """The moving latency after each event, which is a call's end, or a look at a time."""
-    m, at = 0.0, -1
+    m, first, at = 0.0, -1, -1
     out: list[int | None] = []
     for e in events:
         x = sample(e, m if at >= 0 and e["at"] - at <= 10 * SECOND else None)
         if x is not None:
             dt = e["at"] - at
-            m = m + (x - m) * dt / (10 * SECOND + dt) if at >= 0 and 0 <= dt <= 10 * SECOND else float(x)
-            at = e["at"]
+            if at < 0 or dt > 10 * SECOND:
+                m, first = float(x), e["at"]
+            elif dt > 0:
+                m = m + (x - m) * dt / (min(10 * SECOND, at - first) + dt)
+            at = max(at, e["at"])
         out.append(math.floor(m) if at >= 0 and e["at"] - at <= 10 * SECOND else None)
     return out
 

@@ -41,7 +41,7 @@ RULES: list[tuple[str, str, str, str]] = [
     ("10.8/load", "calls times latency, of those without the mean of others", "picks", "less-calls less-latency less-mean less-one"),
     ("10.8/kept", "one is kept for up to 64 calls, up to 1.25 times the load", "picks", "less-keeps less-new"),
     ("10.9/samples", "which calls are samples, and of what", "latencies", "unavailable exhausted stream one not-sent failed deadline"),
-    ("10.9/mean", "the moving mean, and when it is too old", "latencies", "none at-once half old anew many back"),
+    ("10.9/mean", "the moving mean, and when it is too old", "latencies", "none at-once second young refused-first half full old anew many back"),
     ("11.2/specific", "each field by the most specific policy", "policies", "none specific field false prefix"),
     ("11.3/streaming", "a stream's timeout only from a policy of its own", "policies", "streaming"),
     ("11.4/at-fault", "policies at fault", "bad_policies", "twice form package says timeout"),

@@ -14,7 +14,8 @@ final class MovingLatency {
   private static final long LEAST = 1_000_000_000L; // what a failure for overload counts as
 
   private volatile double mean = Double.NaN; // NaN: there was no sample
-  private volatile long last; // when the last sample came
+  private long first; // when the first sample came; the adding thread's
+  private volatile long last; // when the last one came
 
   /** The latency; NaN while there is none. */
   double at(long now) {
@@ -29,9 +30,15 @@ final class MovingLatency {
     }
     double before = mean;
     long since = now - last;
-    boolean counts = !Double.isNaN(before) && since >= 0 && since <= SPAN;
-    mean = counts ? before + (sample - before) * since / (SPAN + since) : sample;
-    last = now;
+    if (Double.isNaN(before) || since > SPAN) {
+      first = now;
+      mean = sample;
+      last = now;
+    } else if (since > 0) { // else it stands for no time
+      long age = Math.min(SPAN, last - first);
+      mean = before + (sample - before) * since / (age + since);
+      last = now;
+    }
   }
 
   /** What a call says of the endpoint; NaN: nothing. */
