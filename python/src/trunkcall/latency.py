@@ -22,8 +22,8 @@ class MovingLatency:
         self.last: int | None = None  # when the last one came
 
     def answered(self, duration: float, when: int) -> None:
-        """A unary call was answered with success then. One that was answered with the last sample, or before, is none:
-        it stands for no time."""
+        """A sample has come: how long a unary call took, say, that was answered then. One that comes with the last one,
+        or is told late, stands for no time."""
         last = self.last
         if last is None or when - last > SPAN:
             self._first = when
