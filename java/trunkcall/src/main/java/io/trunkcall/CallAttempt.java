@@ -1,6 +1,7 @@
 package io.trunkcall;
 
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,19 +13,16 @@ public final class CallAttempt {
   private final int number;
   private final @Nullable Endpoint endpoint;
   private final String peer;
-  private final Duration queued;
+  private final long queued; // µs
   private final long first; // bytes that went with the begin
-  @Nullable End end;
-
-  /** What is known at the end. */
-  record End(long sent, long received, Duration took, Status status) {}
+  @Nullable ToldAttempt end; // once it has ended
 
   CallAttempt(
       Method<?, ?> method,
       int number,
       @Nullable Endpoint endpoint,
       String peer,
-      Duration queued,
+      long queued,
       long first) {
     this.method = method;
     this.number = number;
@@ -59,7 +57,7 @@ public final class CallAttempt {
 
   /** From when the attempt was wanted until it was given to a connection. */
   public Duration queued() {
-    return queued;
+    return Duration.of(queued, ChronoUnit.MICROS);
   }
 
   /** Bytes of messages, as sent; of the first one before the end. */

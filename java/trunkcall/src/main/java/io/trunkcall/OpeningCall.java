@@ -7,8 +7,6 @@ import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.wire.LimitException;
 import io.trunkcall.internal.wire.OutgoingCall;
 import io.trunkcall.internal.wire.Session;
-import java.time.Duration;
-import java.time.temporal.ChronoUnit;
 import java.util.Objects;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -458,9 +456,9 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
             number,
             endpoint == null ? null : endpoint.endpoint(),
             on.remote(),
-            Duration.of(given - began, ChronoUnit.MICROS),
+            given - began,
             firstBytes());
-    told = ToldAttempt.begun(calls.calling.attempts, attempt, given);
+    told = calls.calling.attempts.began(attempt, given);
   }
 
   void sentMore(int bytes) {
@@ -489,7 +487,7 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
       if (call.hasMessage()) {
         attempt.receivedMore(call.length());
       }
-      attempt.ended(status);
+      calls.calling.attempts.ended(attempt, status);
     }
   }
 }

@@ -17,7 +17,7 @@ final class Told {
 
   /** What is told of one connection. */
   static Sequence sequence() {
-    return new Sequence("an observer threw");
+    return new Sequence("an observer threw", 0);
   }
 
   private void tell(Sequence behind, Consumer<Observer> what) {

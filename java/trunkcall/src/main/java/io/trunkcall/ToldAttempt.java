@@ -5,24 +5,37 @@ import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import org.jspecify.annotations.Nullable;
 
-/** An attempt whose begin an observer was told of, until its end. On the loop of its call. */
-final class ToldAttempt {
-  private final ToldAttempts observer;
+/**
+ * An attempt whose begin an observer was told of, until its end. On the loop of its call, but for
+ * {@link #run}, which tells the observer first of the begin and then of the end.
+ */
+final class ToldAttempt implements Runnable {
+  private final AttemptObserver observer;
   private final CallAttempt attempt;
   private final long given; // to a connection, µs of Clock
   private long sent; // bytes of its messages
   private long received;
+  private long took; // µs
+  private @Nullable Status status;
 
-  private ToldAttempt(ToldAttempts observer, CallAttempt attempt, long given) {
+  private boolean begun; // the observer was told so, of its thread
+
+  ToldAttempt(AttemptObserver observer, CallAttempt attempt, long given) {
     this.observer = observer;
     this.attempt = attempt;
     this.given = given;
     this.sent = attempt.sent();
   }
 
-  /** Tells of the begin. Null: nothing is told of the end either. */
-  static @Nullable ToldAttempt begun(ToldAttempts observer, CallAttempt attempt, long given) {
-    return observer.began(attempt) ? new ToldAttempt(observer, attempt, given) : null;
+  @Override
+  public void run() {
+    if (begun) {
+      attempt.end = this;
+      observer.attemptEnded(attempt);
+    } else {
+      begun = true;
+      observer.attemptBegan(attempt);
+    }
   }
 
   void sentMore(int bytes) {
@@ -33,8 +46,26 @@ final class ToldAttempt {
     received += bytes;
   }
 
-  void ended(Status status) {
-    Duration took = Duration.of(Clock.micros() - given, ChronoUnit.MICROS);
-    observer.ended(attempt, new CallAttempt.End(sent, received, took, status));
+  void ended(Status how) {
+    took = Clock.micros() - given;
+    status = how;
+  }
+
+  // What is known at the end.
+
+  long sent() {
+    return sent;
+  }
+
+  long received() {
+    return received;
+  }
+
+  Duration took() {
+    return Duration.of(took, ChronoUnit.MICROS);
+  }
+
+  @Nullable Status status() {
+    return status;
   }
 }
