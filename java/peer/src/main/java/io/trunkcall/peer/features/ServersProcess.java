@@ -39,8 +39,7 @@ final class ServersProcess implements AutoCloseable {
     this.process = process;
     this.orders = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
     this.told =
-        new BufferedReader(
-            new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+        new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
   }
 
   // At the client.

@@ -1,4 +1,7 @@
-/** What finding servers and policies cost a call, measured: {@link io.trunkcall.peer.features.Features}. */
+/**
+ * What finding servers and policies cost a call, measured: {@link
+ * io.trunkcall.peer.features.Features}.
+ */
 @NullMarked
 package io.trunkcall.peer.features;
 
