@@ -1,9 +1,12 @@
 package trunkcall
 
 import (
+	"errors"
+	"io"
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/policy"
@@ -71,7 +74,7 @@ func faults(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; 
 
 // take reads the file and has it hold. It reports whether it was read, however good it is.
 func (f *policyFile) take() (read bool, err error) {
-	data, err := os.ReadFile(f.path)
+	data, err := readPolicies(f.path)
 	if err != nil {
 		return false, err
 	}
@@ -84,6 +87,30 @@ func (f *policyFile) take() (read bool, err error) {
 	}
 	f.current.Store(newGovernance(file, f.current.Load()))
 	return true, nil
+}
+
+// wantRegular refuses what is no regular file (policy.md 5.6).
+func wantRegular(info os.FileInfo, err error) error {
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("want a file, not a folder or the like")
+	}
+	return err
+}
+
+// readPolicies reads a file, or enough to tell that it is too long.
+func readPolicies(path string) ([]byte, error) {
+	if err := wantRegular(os.Stat(path)); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the user names it; it may be a pipe by now
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if err := wantRegular(f.Stat()); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, policy.MaxFile+1))
 }
 
 // watch looks at the file until done.

@@ -8,7 +8,7 @@ import (
 
 // Bounds of a file (policy.md 2).
 const (
-	maxFile   = 1 << 20
+	MaxFile   = 1 << 20
 	maxNested = 16
 )
 
@@ -95,8 +95,8 @@ func read(data []byte) (root *node, refused *BadFile) {
 
 // lookOver checks the characters of a file and drops what means nothing.
 func lookOver(data []byte) string {
-	if len(data) > maxFile {
-		fail(1, "the file has more than %d bytes", maxFile)
+	if len(data) > MaxFile {
+		fail(1, "the file has more than %d bytes", MaxFile)
 	}
 	text := string(data)
 	line := 1

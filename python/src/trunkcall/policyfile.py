@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextvars import Context
 from typing import Any
@@ -15,7 +16,7 @@ from .cores import now as time_now
 from .governance import Governance, Rules
 from .observer import Told
 from .policies import Policies, Policy
-from .policy import BadFile, Budget, Fault, File, Holds, parse
+from .policy import MAX_FILE, BadFile, Budget, Fault, File, Holds, parse
 from .repeating import Repeating
 
 FilePath = str | os.PathLike[str]
@@ -44,7 +45,7 @@ class PolicyFile:
         self._watching: asyncio.Task[None] | None = None
         try:
             self._read = self._seen = self._stamp()
-            self.current = self._take(None)
+            self.current = Governance(self._parsed(self._data()), None)  # in place, as all options are judged
         except (OSError, ValueError) as error:
             raise ValueError(f"option policy_file: {self._path}: {_said(error)}") from error
 
@@ -62,18 +63,19 @@ class PolicyFile:
         """Looks at the file until it is cancelled."""
         while True:
             await asyncio.sleep(LOOK)
-            self.look()
+            await self.look()
 
-    def look(self) -> None:
-        """Reads the file if it has changed, and has stayed as it is since the last look."""
+    async def look(self) -> None:
+        """Reads the file if it has changed, and has stayed as it is since the last look. That is done in a thread: a
+        large file takes seconds, which calls do not wait for."""
         try:
             stamp = self._stamp()
             stays, self._seen = stamp == self._seen, stamp
             if not stays or stamp == self._read:
                 return
-            data = self._data()
+            data = await asyncio.to_thread(self._data)
             self._read = stamp
-            self.current = self._take(self.current, data)
+            self.current = Governance(await asyncio.to_thread(self._parsed, data), self.current)
         except OSError as error:
             self._read = self._seen = None
             self._refused(_said(error))
@@ -95,20 +97,28 @@ class PolicyFile:
         return status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
 
     def _data(self) -> bytes:
-        with open(self._path, "rb") as file:
-            return file.read()
+        """What is in it, or enough to tell that it is too long."""
+        _want_regular(os.stat(self._path))
+        with open(self._path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            _want_regular(os.fstat(file.fileno()))  # it may be a pipe by now
+            return file.read(MAX_FILE + 1)
 
-    def _take(self, before: Governance | None, data: bytes | None = None) -> Governance:
-        file = parse(self._data() if data is None else data)
+    def _parsed(self, data: bytes) -> File:
+        file = parse(data)
         lacking = list(self._lacking(file))
         if lacking:
             raise BadFile(lacking)
-        return Governance(file, before)
+        return file
 
     def _lacking(self, file: File) -> Iterator[Fault]:
         for line, path, holds in file.scopes():
             for part in self._lacks(holds):
                 yield Fault(line, path, f"{part} is not done by this version")
+
+
+def _want_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("want a file, not a folder or the like")
 
 
 def _said(error: Exception) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+import threading
+import tracemalloc
 import unittest
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +15,13 @@ from typing import Any, Self
 from unittest import mock
 
 from tests.public.kit import ECHO
-from trunkcall import RAW, CallAttempt, Client, Code, Delivery, Handler, Priority, ServerCall, StatusError
+from trunkcall import RAW, CallAttempt, Client, Code, Delivery, Handler, Priority, Server, ServerCall, StatusError, policyfile
 from trunkcall import blocking as threads
 from trunkcall.calling import Calls
+from trunkcall.policy import File, parse
 from trunkcall.testing import Clock, TestServer, blocking
 
+NO_FILE = "want a file, not a folder or the like"
 RETRYING = """
 defaults:
   timeout: 10s
@@ -284,6 +288,58 @@ class Files(unittest.IsolatedAsyncioTestCase):
         for options in ({"timeout": 1.0}, {"repeat": False}):
             with self.assertRaisesRegex(ValueError, "contradict each other"):
                 Client("mem:x", policy_file=path, **options)
+
+    async def test_what_is_no_regular_file_is_refused_at_once(self) -> None:
+        os.mkfifo(self.path)
+        for path in (self.path, self.path.parent, Path("/dev/zero")):
+            for made in (partial(Client, "mem:x"), Server):
+                with self.assertRaisesRegex(ValueError, f"{path}: {NO_FILE}"):
+                    made(policy_file=path)
+
+    async def test_of_a_huge_file_little_is_read(self) -> None:
+        with self.path.open("wb") as file:
+            file.truncate(256 << 20)
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        with self.assertRaisesRegex(ValueError, "the file has more than 1048576 bytes"):
+            Client("mem:x", policy_file=self.path)
+        self.assertLess(tracemalloc.get_traced_memory()[1], 16 << 20)
+
+    async def test_a_pipe_in_its_place_stops_neither_watching_nor_calls(self) -> None:
+        handler = Counting(bad=0)
+        with self.assertLogs("trunkcall", "INFO") as logs:
+            async with Clock() as clock, self.server(handler, "defaults:\n  retries: none") as server:
+                await server.client.call(ECHO, b"x")
+                self.path.unlink()
+                os.mkfifo(self.path)
+                await clock.advance(5)
+                await server.client.call(ECHO, b"x")
+                self.write("defaults:\n  timeout: 1s")
+                await clock.advance(5)
+                await server.client.call(ECHO, b"x")
+        told = [one for one in logs.output if "policy file" in one]
+        self.assertEqual(len(told), 2, told)
+        self.assertIn(NO_FILE, told[0])
+        self.assertIn("policy file taken", told[1])
+
+    async def test_calls_go_on_while_a_file_is_parsed(self) -> None:
+        handler = Counting(bad=0)
+        begun, goes_on = threading.Event(), threading.Event()
+
+        def held(data: bytes) -> File:
+            begun.set()
+            self.assertTrue(goes_on.wait(60))
+            return parse(data)
+
+        async with self.server(handler, "defaults:\n  retries: none") as server:
+            with mock.patch.object(policyfile, "parse", held):
+                self.write("defaults:\n  timeout: 1s")
+                try:
+                    while not begun.is_set():
+                        await server.client.call(ECHO, b"x")
+                    await server.client.call(ECHO, b"x")
+                finally:
+                    goes_on.set()
 
 
 class Quick(Files):

@@ -31,10 +31,12 @@ from .rules import (
     TripRules,
     ZoneRules,
 )
+from .tree import MAX_FILE
 
 __all__ = [
     "CODES",
     "EXECUTED",
+    "MAX_FILE",
     "NOT_SENT",
     "REFUSED",
     "AdaptiveRules",
