@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -296,7 +297,11 @@ func TestThatTheRegistryIsAwayIsToldWithOneStatus(t *testing.T) {
 
 func TestEmbeddedStateThatCannotBeIsRefused(t *testing.T) {
 	folder := t.TempDir()
-	for _, path := range []string{folder, filepath.Join(folder, "none", "state")} {
+	pipe := filepath.Join(folder, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{folder, pipe, filepath.Join(folder, "none", "state")} {
 		if _, err := registry.NewServer(registry.ServerConfig{State: path}); err == nil || !strings.Contains(err.Error(), path) && !strings.Contains(err.Error(), "none") {
 			t.Error(path, err)
 		}

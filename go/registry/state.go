@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // stateFirst is the first line of a state file (spec/registry.md 9.6).
@@ -67,7 +68,7 @@ type stateError struct{ error }
 // readState reads a file. It is whole if it was there and nothing is wrong with it. The error is fs.ErrNotExist if it is
 // not there, and names the file and the line otherwise.
 func readState(path string) (records []Written, whole bool, err error) {
-	f, err := os.Open(path) //nolint:gosec // the user names it
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the user names it; it may be a pipe
 	if err != nil {
 		return nil, false, err
 	}
