@@ -139,8 +139,20 @@ final class WatchedPolicyFile {
     }
   }
 
+  /** Found in the place of a regular file. */
+  private static final class NoFileException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    NoFileException() {
+      super("want a file, not a folder or the like");
+    }
+  }
+
   /** What is in it, or enough to tell that it is too long. */
   private byte[] bytes() throws IOException {
+    if (!Files.readAttributes(path, BasicFileAttributes.class).isRegularFile()) {
+      throw new NoFileException(); // to open a pipe would stop all watching
+    }
     try (InputStream in = Files.newInputStream(path)) {
       return in.readNBytes(PolicyFile.LONGEST + 1);
     }
@@ -172,7 +184,7 @@ final class WatchedPolicyFile {
 
   /** An exception in a line. */
   private static String told(Exception error) {
-    if (error instanceof BadFileException) {
+    if (error instanceof BadFileException || error instanceof NoFileException) {
       return String.valueOf(error.getMessage()).replace("\n", "; ");
     }
     return error instanceof NoSuchFileException ? "there is no such file" : Failures.spelled(error);

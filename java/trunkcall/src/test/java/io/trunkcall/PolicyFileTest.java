@@ -167,9 +167,38 @@ final class PolicyFileTest {
     fails(
         client::build,
         "option policyFile: " + file + ": line 1: the file has more than 1048576 bytes");
-    fails(
-        () -> Client.builder("127.0.0.1:1").policyFile(folder).build(),
-        "option policyFile: " + folder + ": ");
+  }
+
+  private static Path pipe(Path path) throws IOException, InterruptedException {
+    Files.deleteIfExists(path);
+    assertEquals(0, new ProcessBuilder("mkfifo", path.toString()).start().waitFor());
+    return path;
+  }
+
+  @Test
+  void whatIsNoRegularFileIsRefusedAtOnce() throws Exception {
+    Path pipe = pipe(folder.resolve("pipe"));
+    for (Path path : List.of(pipe, folder, Path.of("/dev/zero"))) {
+      String want = "option policyFile: " + path + ": want a file, not a folder or the like";
+      fails(Client.builder("127.0.0.1:1").policyFile(path)::build, want);
+      fails(Server.builder().policyFile(path)::build, want);
+    }
+  }
+
+  @Test
+  void aPipeInTheFilesPlaceStopsNoWatching() throws Exception {
+    Heard heard = new Heard();
+    try (Governing bench =
+        new Governing(folder, ONCE, client -> client.observer(heard), Counting.succeeds())) {
+      pipe(bench.file);
+      bench.look();
+      bench.look();
+      assertEquals(
+          "refused policy.yaml: want a file, not a folder or the like", heard.next());
+      Governing.exchange(bench.file, THREE_TIMES);
+      bench.look();
+      assertEquals("taken policy.yaml", heard.next());
+    }
   }
 
   private static void fails(Runnable made, String want) {
