@@ -230,13 +230,19 @@ func (p *Published) records(services, listening []string) ([]Written, error) {
 	if id == "" {
 		id = idOf(addresses[0])
 	}
-	all := make([]Written, len(names))
-	for i, name := range names {
-		all[i].Record = Record{name, id, addresses, p.ServerName, p.Weight, p.Zone, p.Version, p.Attributes}
+	all := make([]Written, 0, len(names))
+	there := make(map[string]struct{}, len(names))
+	for _, name := range names {
+		if _, twice := there[name]; twice {
+			continue // two records of one key would be at odds in a store
+		}
+		there[name] = struct{}{}
+		one := Written{Record: Record{name, id, addresses, p.ServerName, p.Weight, p.Zone, p.Version, p.Attributes}}
 		var err error
-		if all[i].Data, err = all[i].Bytes(); err != nil {
+		if one.Data, err = one.Bytes(); err != nil {
 			return nil, err
 		}
+		all = append(all, one)
 	}
 	return all, nil
 }

@@ -192,6 +192,7 @@ PUBLISHED: list[tuple[str, str, dict[str, Any], tuple[list[str], list[str], str]
     ("services", "the services that are served", {"services": S1, "listening": ["10.0.0.5:4000"]}, (S1, ["10.0.0.5:4000"], "10.0.0.5_4000")),
     ("services-grpc", "without gRPC's own", {"services": ["calc", "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"], "listening": ["a:1"]}, (["calc"], ["a:1"], "a_1")),
     ("names", "names that are given", {"names": ["users"], "services": S1, "listening": ["a:1"]}, (["users"], ["a:1"], "a_1")),
+    ("names-twice", "a name that is given twice", {"names": ["users", "calc", "users"], "services": S1, "listening": ["a:1"]}, (["users", "calc"], ["a:1"], "a_1")),
     ("addresses-given", "addresses that are given", {"addresses": ["api:4000"], "services": ["calc"], "listening": ["0.0.0.0:4000"]}, (["calc"], ["api:4000"], "api_4000")),
     ("addresses-several", "all that it listens on, but memory", {"services": ["calc"], "listening": ["mem:x", "unix:/run/x", "a:1"]}, (["calc"], ["unix:/run/x", "a:1"], "unix__run_x")),
     ("id-given", "an id that is given", {"id": "i-1", "services": ["calc"], "listening": ["a:1"]}, (["calc"], ["a:1"], "i-1")),

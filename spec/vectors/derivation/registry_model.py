@@ -201,6 +201,7 @@ def published(given: dict[str, Any]) -> list[str]:
     names = given.get("names") or [
         one for one in given["services"] if not one.startswith(("grpc.health.", "grpc.reflection."))
     ]
+    names = [name for at, name in enumerate(names) if name not in names[:at]]
     addresses = given.get("addresses") or [one for one in given["listening"] if not one.startswith("mem:")]
     if not given.get("addresses"):
         for one in addresses:

@@ -100,7 +100,7 @@ class Registrar:
             raise ValueError("no service to publish")
         if not addresses:
             raise InvalidRecord("addresses: want 1 to 16 addresses of at most 255 bytes")
-        return [self._written(name, addresses) for name in names]
+        return [self._written(name, addresses) for name in dict.fromkeys(names)]
 
     def _written(self, name: str, addresses: tuple[str, ...]) -> Written:
         record = Record(

@@ -1,6 +1,7 @@
 package io.trunkcall.registry;
 
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 
@@ -37,7 +38,7 @@ record Published(
     }
     String own = id.isEmpty() ? Names.idOf(places.get(0)) : id;
     List<Written> records = new ArrayList<>(all.size());
-    for (String name : all) {
+    for (String name : new LinkedHashSet<>(all)) {
       records.add(
           new Written(
               new ServiceRecord(name, own, places, serverName, weight, zone, version, attributes)));
