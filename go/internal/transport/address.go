@@ -68,7 +68,8 @@ func parseAddress(text string) (address, error) {
 // with it, and what would be right where that is clear.
 func splitHostPort(text string, least uint64) (host, port, why string) {
 	host, port, err := net.SplitHostPort(text)
-	if err != nil || strings.ContainsAny(host, "/[] \t") {
+	bracketed := strings.HasPrefix(text, "[")
+	if err != nil || strings.ContainsAny(host, "/[] \t") || bracketed && !strings.Contains(host, ":") {
 		return "", "", noHostPort(text)
 	}
 	number, err := strconv.ParseUint(port, 10, 16)

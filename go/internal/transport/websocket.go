@@ -230,7 +230,7 @@ func webSocketURL(target string) (*url.URL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target %q: want ws://HOST:PORT/PATH", target)
 	}
-	if u.Hostname() == "" || u.User != nil {
+	if u.Hostname() == "" || u.User != nil || strings.Contains(target, "#") {
 		return nil, fmt.Errorf("target %q: want ws://HOST:PORT/PATH", u.Redacted())
 	}
 	if u.Port() == "" {

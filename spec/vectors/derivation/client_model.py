@@ -58,7 +58,7 @@ def address(text: str) -> dict[str, Any]:
     port = ""
     if kind in ("ws", "wss") and rest.startswith("//"):
         where, slash, path = rest[2:].partition("/")
-        if "@" in where or not where:
+        if "@" in where or "#" in rest or not where:
             raise Bad("URL")
         if not re.search(r":[^\]]*$", where):
             port = {"ws": "80", "wss": "443"}[kind]

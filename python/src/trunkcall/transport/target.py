@@ -128,8 +128,8 @@ def _parse_url(text: str) -> Address:
         port = url.port or (80 if url.scheme == "ws" else 443)
     except ValueError as error:
         raise ValueError(f"{wanted}: {error}") from None
-    odd = any(c <= " " or c == "\x7f" for c in text)
-    if not url.hostname or url.username is not None or url.fragment or url.port == 0 or odd:
+    odd = any(c <= " " or c in "\x7f#" for c in text)
+    if not url.hostname or url.username is not None or url.port == 0 or odd:
         raise ValueError(wanted)
     import_module(".websocket", __package__)  # raises now, rather than with the first call
     return Address(url.hostname, port, url=text)
