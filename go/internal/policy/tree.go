@@ -89,6 +89,8 @@ func read(data []byte) (root *node, refused *BadFile) {
 		fail(1, "the file is empty")
 	case first[0] == '{':
 		return readJSON(text), nil
+	case first[0] == '[':
+		fail(1, "want a mapping, found a list")
 	}
 	return readYAML(text), nil
 }

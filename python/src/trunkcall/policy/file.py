@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from .faults import BadFile
+from .faults import BadFile, fail
 from .fields import Reader
 from .groups import Scope, read_file
 from .json import read_json
@@ -104,7 +104,10 @@ class File:
 def parse(data: bytes) -> File:
     """Reads a policy file in JSON or YAML. Raises BadFile."""
     text = look_over(data)
-    root = read_json(text) if text.lstrip(" \t\n")[0] == "{" else read_yaml(text)
+    first = text.lstrip(" \t\n")[0]
+    if first == "[":
+        fail(1, "want a mapping, found a list")
+    root = read_json(text) if first == "{" else read_yaml(text)
     reader = Reader()
     found = read_file(reader, root)
     if not reader.faults:

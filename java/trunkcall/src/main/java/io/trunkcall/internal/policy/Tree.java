@@ -16,7 +16,9 @@ final class Tree {
     String text = lookOver(data);
     for (int at = 0; at < text.length(); at++) {
       char c = text.charAt(at);
-      if (!Texts.isBlank(c) && c != '\n') {
+      if (c == '[') {
+        throw new BadFileException(1, "want a mapping, found a list");
+      } else if (!Texts.isBlank(c) && c != '\n') {
         return c == '{' ? new JsonForm(text).read() : new YamlForm(text).read();
       }
     }
