@@ -15,7 +15,19 @@ from typing import Any, Self
 from unittest import mock
 
 from tests.public.kit import ECHO
-from trunkcall import RAW, CallAttempt, Client, Code, Delivery, Handler, Priority, Server, ServerCall, StatusError, policyfile
+from trunkcall import (
+    RAW,
+    CallAttempt,
+    Client,
+    Code,
+    Delivery,
+    Handler,
+    Priority,
+    Server,
+    ServerCall,
+    StatusError,
+    policyfile,
+)
 from trunkcall import blocking as threads
 from trunkcall.calling import Calls
 from trunkcall.policy import File, parse
