@@ -178,6 +178,51 @@ class Servers(PolicyCase):
                     ends = Counter([await call for call in calls])
             self.assertEqual(ends, {Code.OK: ran, Code.RESOURCE_EXHAUSTED: 9 - ran})
 
+    async def test_an_adaptive_limit_follows_the_handlers(self) -> None:
+        """By the numbers of policy.md 13: while calls take a hundred times as long as without a queue, a limit that
+        begins at 8 falls to 4, since 4 x 0.5 + 2 is 4."""
+        adaptive = (
+            "concurrency:\n    adaptive:\n      start: 8\n      samples: 4\n      window: 1ms\n      remeasure: 1h"
+        )
+        nothing = self.write("", "nothing.yaml")
+        for side, delivery in (("", Delivery.NOT_SENT), ("server_", Delivery.REFUSED)):
+            path = self.write(f"defaults:\n  {side}{adaptive}", "adaptive.yaml")
+            files = (nothing, path) if side else (path, nothing)
+            one = Served(succeeds)
+            async with Clock() as clock, Server(policy_file=files[1]) as server:
+                server.register(ECHO.handler(one))
+                where = await server.listen(f"mem:{self.id()}/{side}")
+                async with Client(where, codec=RAW, policy_file=files[0]) as client:
+
+                    async def at_once(number: int, seconds: float, one: Served = one) -> int:
+                        """How many of so many calls succeed; the others have been refused by the limit."""
+                        one.answer = takes(seconds)
+                        before = one.runs
+                        calls = [asyncio.create_task(client.unary(ECHO, b"x")) for _ in range(number)]
+                        await clock.settle()
+                        ran = one.runs - before
+                        await clock.advance(seconds)
+                        ends = await asyncio.gather(*calls, return_exceptions=True)
+                        failed = [end for end in ends if isinstance(end, BaseException)]
+                        self.assertEqual(number - len(failed), ran)
+                        for end in failed:
+                            assert isinstance(end, StatusError), end
+                            self.assertIs(end.code, Code.RESOURCE_EXHAUSTED)
+                            self.assertEqual(end.message, "concurrency of defaults is used up")
+                            self.assertIs(end.delivery, delivery)  # noqa: B023
+                        return ran
+
+                    await client.connect()
+                    for _ in range(4):
+                        self.assertEqual(await at_once(4, 0.01), 4)
+                    self.assertEqual(await at_once(8, 0.01), 8)
+                    for _ in range(100):
+                        self.assertEqual(await at_once(4, 1), 4)
+                    self.assertEqual(await at_once(9, 1), 4)
+                    for _ in range(30):
+                        self.assertEqual(await at_once(4, 0.01), 4)
+                    self.assertEqual(await at_once(8, 0.01), 8)
+
     async def test_an_adaptive_limit_does_not_count_calls_whose_handler_did_not_begin(self) -> None:
         path = self.write(
             "defaults:\n  server_concurrency:\n    adaptive:\n      start: 8\n      samples: 2\n      window: 1ms"

@@ -1,0 +1,114 @@
+package io.trunkcall;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.trunkcall.Governing.Counting;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Adaptive limits through calls, by the numbers of policy.md 13: while calls take a hundred times
+ * as long as without a queue, a limit that begins at 8 falls to 4, since 4 x 0.5 + 2 is 4.
+ */
+@Timeout(120)
+final class PolicyAdaptiveTest {
+  private static final String ADAPTIVE =
+      "concurrency:\n    adaptive:\n      start: 8\n      samples: 4\n      window: 1ms\n"
+          + "      remeasure: 1h\n";
+  private static final Duration QUICK = Duration.ofMillis(10);
+  private static final Duration SLOW = Duration.ofSeconds(1);
+
+  @TempDir private Path folder;
+
+  /** A handler whose calls the test ends. */
+  private static final class Held {
+    final ConcurrentLinkedQueue<CompletableFuture<String>> running = new ConcurrentLinkedQueue<>();
+    final Counting counting =
+        new Counting(
+            run -> {
+              CompletableFuture<String> one = new CompletableFuture<>();
+              running.add(one);
+              return one;
+            });
+  }
+
+  /** How many of so many calls run at once. The others have been refused by the limit. */
+  private static int atOnce(
+      Client client, Held held, TestTime time, int number, Duration takes, Delivery delivery) {
+    int before = held.counting.runs.get();
+    List<CompletableFuture<?>> calls = new ArrayList<>();
+    for (int call = 0; call < number; call++) {
+      calls.add(client.unary(Texts.SAY, "x", CallOptions.NONE));
+    }
+    Pair.until(
+        () ->
+            held.running.size() + calls.stream().filter(CompletableFuture::isDone).count()
+                == number,
+        "not all run or are refused");
+    time.advance(takes);
+    for (CompletableFuture<?> one : calls) {
+      if (one.isDone()) {
+        Status status = Governing.failure(one).status();
+        assertEquals(Code.RESOURCE_EXHAUSTED, status.code());
+        assertEquals("concurrency of defaults is used up", status.message());
+        assertEquals(delivery, status.delivery());
+      }
+    }
+    List<CompletableFuture<?>> left = calls.stream().filter(one -> !one.isDone()).toList();
+    for (CompletableFuture<String> one = held.running.poll();
+        one != null;
+        one = held.running.poll()) {
+      one.complete("ok");
+    }
+    left.forEach(Pair::await);
+    assertEquals(left.size(), held.counting.runs.get() - before);
+    return left.size();
+  }
+
+  private static void follows(Client client, Held held, TestTime time, Delivery delivery) {
+    for (int batch = 0; batch < 4; batch++) {
+      assertEquals(4, atOnce(client, held, time, 4, QUICK, delivery));
+    }
+    assertEquals(8, atOnce(client, held, time, 8, QUICK, delivery));
+    for (int batch = 0; batch < 100; batch++) {
+      assertEquals(4, atOnce(client, held, time, 4, SLOW, delivery));
+    }
+    assertEquals(4, atOnce(client, held, time, 9, SLOW, delivery));
+    for (int batch = 0; batch < 30; batch++) {
+      assertEquals(4, atOnce(client, held, time, 4, QUICK, delivery));
+    }
+    assertEquals(8, atOnce(client, held, time, 8, QUICK, delivery));
+  }
+
+  @Test
+  void aLimitOfAClientFollowsItsServer() {
+    Held held = new Held();
+    try (Governing bench = new Governing(folder, "defaults:\n  " + ADAPTIVE, held.counting)) {
+      follows(bench.client, held, bench.time, Delivery.NOT_SENT);
+    }
+  }
+
+  @Test
+  void aLimitOfAServerFollowsItsHandlers() throws Exception {
+    Path file = folder.resolve("server.yaml");
+    Governing.exchange(file, "defaults:\n  server_" + ADAPTIVE);
+    Held held = new Held();
+    TestTime time = new TestTime();
+    try (Pair pair =
+        new Pair(
+            server -> {
+              server.sources = time.sources();
+              server.policyFile(file).serve(held.counting.handler());
+            },
+            client -> client.repeat(false))) {
+      follows(pair.client, held, time, Delivery.REFUSED);
+    }
+  }
+}
