@@ -2,8 +2,10 @@ package consul
 
 import (
 	"bytes"
+	"hash/maphash"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -129,5 +131,44 @@ func TestConsulIsNotAskedForItsPast(t *testing.T) {
 	<-connected
 	if log.Len() > 0 {
 		t.Error("taken:", log.String())
+	}
+}
+
+// Good answers, spoilt at random: read or refused, and no more is held than a record may have.
+func TestSpoiltAnswersAreReadOrRefused(t *testing.T) {
+	const whole = `[{"Node":{"Node":"n"},"Service":{"ID":"s/a","Meta":{"trunkcall-0":"{\"addresses\":","trunkcall-1":"[]}"}},` +
+		`"Checks":[{"Status":"passing"},{"Status":"warning"}]},{"Node":{"Node":"n"},"Service":{"ID":"b","Meta":null},"Checks":[]}]`
+	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same each time
+	taken, refused := 0, 0
+	for range 20_000 {
+		made := []byte(whole)
+		for range 1 + random.IntN(3) {
+			at := random.IntN(len(made))
+			end := min(len(made), at+1+random.IntN(8))
+			switch random.IntN(4) {
+			case 0:
+				made[at] = byte(random.IntN(256))
+			case 1:
+				made[at] = `{}[]",:\0n`[random.IntN(10)]
+			case 2:
+				made = append(made[:at:at], made[end:]...)
+			default:
+				made = append(made[:end:end], made[at:]...)
+			}
+		}
+		l := looking{service: "s", seed: maphash.MakeSeed()}
+		_, _, came, err := l.read(bytes.NewReader(made))
+		if taken++; err != nil {
+			refused++
+			taken--
+		}
+		for _, e := range came {
+			if len(e.Data) > 16<<10 {
+				t.Errorf("%q: %+v", made, e)
+			}
+		}
+	}
+	if taken < 100 || refused < 100 {
+		t.Errorf("%d were taken, %d refused", taken, refused)
 	}
 }

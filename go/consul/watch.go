@@ -134,19 +134,29 @@ func (l *looking) request(ctx context.Context, index uint64) (*http.Response, er
 	return answer, nil
 }
 
-// take reads all instances, one after the other, and tells w what of that is new.
+// take reads all instances and tells w what of that is new.
 func (l *looking) take(body io.Reader, w *registry.Watcher) error {
+	known, there, came, err := l.read(body)
+	if err == nil {
+		l.tell(known, there, came, w)
+	}
+	return err
+}
+
+// read reads all instances, one after the other: by the digest of what was said of each its id, nodes by id, and the
+// entries of those that are new.
+func (l *looking) read(body io.Reader) (known map[uint64]string, there map[string]string, came []registry.Entry, err error) {
 	d := jsontext.NewDecoder(io.LimitReader(body, maxAnswer), jsontext.AllowInvalidUTF8(true))
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '[' {
-		return errors.Join(errors.New("Consul's answer is no list"), err) //nolint:staticcheck // a name
+		return nil, nil, nil, errors.Join(errors.New("Consul's answer is no list"), err) //nolint:staticcheck // a name
 	}
-	known := make(map[uint64]string, len(l.known))
-	there := make(map[string]string, len(l.known)) // nodes by id
-	came := []registry.Entry{}
+	known = make(map[uint64]string, len(l.known))
+	there = make(map[string]string, len(l.known))
+	came = []registry.Entry{}
 	for d.PeekKind() != ']' {
 		text, err := d.ReadValue()
 		if err != nil {
-			return fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
+			return nil, nil, nil, fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
 		}
 		digest := maphash.Bytes(l.seed, text)
 		if id, ok := l.known[digest]; ok {
@@ -156,7 +166,7 @@ func (l *looking) take(body io.Reader, w *registry.Watcher) error {
 		}
 		var one instance
 		if err := json.Unmarshal(text, &one); err != nil {
-			return fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
+			return nil, nil, nil, fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
 		}
 		id, counts := l.idOf(&one)
 		if _, twice := there[id]; !counts || twice { // at another agent as well
@@ -166,11 +176,11 @@ func (l *looking) take(body io.Reader, w *registry.Watcher) error {
 		there[id] = one.Node.Node
 		e, err := l.account.Put(id, joined(one.Service.Meta))
 		if err != nil {
-			return err
+			return nil, nil, nil, err
 		}
 		came = append(came, e)
 	}
-	return l.tell(known, there, came, w)
+	return known, there, came, nil
 }
 
 // idOf is the id of an instance, and whether it counts.
@@ -188,7 +198,7 @@ func (l *looking) idOf(one *instance) (string, bool) {
 	return id, true
 }
 
-func (l *looking) tell(known map[uint64]string, there map[string]string, came []registry.Entry, w *registry.Watcher) error {
+func (l *looking) tell(known map[uint64]string, there map[string]string, came []registry.Entry, w *registry.Watcher) {
 	var went []string
 	for _, id := range l.account.IDs() {
 		if _, ok := there[id]; !ok {
@@ -204,5 +214,4 @@ func (l *looking) tell(known map[uint64]string, there map[string]string, came []
 	case len(came)+len(went) > 0:
 		w.Change(came, went)
 	}
-	return nil
 }

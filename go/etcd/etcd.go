@@ -121,10 +121,11 @@ func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) 
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	l := looking{client: client, prefix: s.root + service + "/"}
-	revision, err := l.all(ctx, w)
+	entries, revision, err := l.all(ctx)
 	if err != nil {
 		return err
 	}
+	w.All(entries)
 	// The stream itself, not the library's watcher on it, which hides that etcd cannot be reached.
 	stream, err := pb.NewWatchClient(client.ActiveConnection()).Watch(ctx)
 	if err != nil {
@@ -141,8 +142,12 @@ func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) 
 		if err != nil {
 			return err
 		}
-		if err := l.changed(answer, w); err != nil {
+		came, went, err := l.changed(answer)
+		if err != nil {
 			return err
+		}
+		if len(came)+len(went) > 0 {
+			w.Change(came, went)
 		}
 	}
 }
@@ -172,9 +177,12 @@ type looking struct {
 	account registry.Account
 }
 
-// all tells w of all entries, and returns the revision at which they stood there.
-func (l *looking) all(ctx context.Context, w *registry.Watcher) (revision int64, err error) {
-	entries := []registry.Entry{}
+// errForm is for what etcd does not say: a proxy or another program has answered.
+var errForm = errors.New("etcd has answered in another form than it should")
+
+// all are all entries, and the revision at which they stood there.
+func (l *looking) all(ctx context.Context) (entries []registry.Entry, revision int64, err error) {
+	entries = []registry.Entry{}
 	from, limit := l.prefix, int64(page)
 	for {
 		part, err := l.part(ctx, from, limit, revision)
@@ -183,21 +191,23 @@ func (l *looking) all(ctx context.Context, w *registry.Watcher) (revision int64,
 			continue
 		}
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		for _, kv := range part.Kvs {
+			if string(kv.Key) < from { // which might have no end
+				return nil, 0, errors.New("etcd has answered with keys that do not ascend")
+			}
+			from = string(kv.Key) + "\x00"
 			e, err := l.account.Put(strings.TrimPrefix(string(kv.Key), l.prefix), kv.Value)
 			if err != nil {
-				return 0, err
+				return nil, 0, err
 			}
 			entries = append(entries, e)
 		}
 		revision = part.Header.Revision
 		if !part.More || len(part.Kvs) == 0 {
-			w.All(entries)
-			return revision, nil
+			return entries, revision, nil
 		}
-		from = string(part.Kvs[len(part.Kvs)-1].Key) + "\x00"
 	}
 }
 
@@ -205,23 +215,25 @@ func (l *looking) part(ctx context.Context, from string, limit, revision int64) 
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	part, err := l.client.Get(ctx, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(l.prefix)), clientv3.WithLimit(limit), clientv3.WithRev(revision))
-	if err == nil && revision != 0 {
+	switch {
+	case err != nil:
+	case part.Header == nil:
+		err = errForm
+	case revision != 0:
 		part.Header.Revision = revision // that of the first part, whatever etcd is at by now
 	}
 	return part, err
 }
 
-// changed tells w of the events of an answer, of each id the last.
-func (l *looking) changed(answer *pb.WatchResponse, w *registry.Watcher) error {
+// changed is what came and went by the events of an answer, of each id by the last.
+func (l *looking) changed(answer *pb.WatchResponse) (came []registry.Entry, went []string, err error) {
 	last := make(map[string]*clientv3.Event, len(answer.Events))
 	for _, event := range answer.Events {
+		if event.Kv == nil {
+			return nil, nil, errForm
+		}
 		last[strings.TrimPrefix(string(event.Kv.Key), l.prefix)] = event
 	}
-	if len(last) == 0 {
-		return nil
-	}
-	var came []registry.Entry
-	var went []string
 	for id, event := range last {
 		if event.Type == clientv3.EventTypeDelete {
 			l.account.Remove(id)
@@ -230,10 +242,9 @@ func (l *looking) changed(answer *pb.WatchResponse, w *registry.Watcher) error {
 		}
 		e, err := l.account.Put(id, event.Kv.Value)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		came = append(came, e)
 	}
-	w.Change(came, went)
-	return nil
+	return came, went, nil
 }

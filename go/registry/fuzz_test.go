@@ -1,8 +1,13 @@
 package registry
 
 import (
+	"errors"
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	registryv1 "github.com/trunkcall/trunkcall/go/gen/registry/v1"
 )
@@ -44,6 +49,14 @@ func FuzzOpen(f *testing.F) {
 	for _, c := range v.BadRegistries {
 		f.Add(c.Name)
 	}
+	AddScheme("placed", func(rest string) (Source, error) { // as the packages of other registries read names
+		if p, ok := ParsePlace(rest); ok {
+			return NewEmbedded(p.Hosts[0]), nil
+		}
+		return nil, errors.New("want placed:HOST:PORT,…/ROOT?lease=SECONDS")
+	})
+	f.Add("placed:a:1,b:2/root/v1?lease=3")
+	f.Add("placed:a:1/")
 	f.Fuzz(func(t *testing.T, name string) {
 		s, err := Open(name)
 		if (s == nil) == (err == nil) {
@@ -51,6 +64,34 @@ func FuzzOpen(f *testing.F) {
 		}
 		if s, ok := s.(interface{ Close() }); ok {
 			s.Close()
+		}
+	})
+}
+
+// A place that is read is good by its own check, and is read as the same when it is written again.
+func FuzzPlace(f *testing.F) {
+	for _, rest := range []string{
+		"127.0.0.1:2379", "a:1,b-c.d_e:65535,[::1]:3", "a:1/one/two/v1?lease=3600", "a:1?lease=1", "a:1/", "a:0", "a:1?lease=0", "[::1", "",
+	} {
+		f.Add(rest)
+	}
+	f.Fuzz(func(t *testing.T, rest string) {
+		p, ok := ParsePlace(rest)
+		if !ok {
+			return
+		}
+		if err := p.Check(); err != nil || len(p.Hosts) < 1 || len(p.Hosts) > 9 {
+			t.Fatalf("%q is %+v, %v", rest, p, err)
+		}
+		text := strings.Join(p.Hosts, ",")
+		if p.Root != "" {
+			text += "/" + p.Root
+		}
+		if p.Lease != 0 {
+			text += fmt.Sprintf("?lease=%d", p.Lease/time.Second)
+		}
+		if again, ok := ParsePlace(text); !ok || !reflect.DeepEqual(again, p) {
+			t.Fatalf("%q is %+v, %q is %+v", rest, p, text, again)
 		}
 	})
 }

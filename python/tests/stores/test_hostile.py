@@ -13,7 +13,17 @@ from typing import Any
 import pytest
 
 from trunkcall import RAW, Client, StatusError
-from trunkcall.registry import Entry, InvalidRecord, Record, Registrar, RegistryError, Written, open_store, resolver
+from trunkcall.registry import (
+    Entry,
+    InvalidRecord,
+    Record,
+    Registrar,
+    RegistryError,
+    Store,
+    Written,
+    open_store,
+    resolver,
+)
 from trunkcall.registry.consul import Consul, joined, pieces
 from trunkcall.registry.etcd import Etcd
 from trunkcall.registry.place import Account, read_place
@@ -112,7 +122,8 @@ RANGE = {"header": {"revision": "3"}, "kvs": [], "count": "0"}
         ({"header": {"revision": "x"}}, {}, "another form than it should"),
         ({**RANGE, "kvs": 7}, {}, "another form than it should"),
         ({**RANGE, "kvs": [{"key": "?"}]}, {}, "another form than it should"),
-        ({**RANGE, "kvs": [{"key": base64("/a"), "value": 1}]}, {}, "another form than it should"),
+        ({**RANGE, "kvs": [{"key": base64("/z"), "value": 1}]}, {}, "another form than it should"),
+        ({**RANGE, "more": True, "kvs": [{"key": base64("/")}]}, {}, "keys that do not ascend"),
         (RANGE, {"error": {"message": "no leader"}}, "ended the watch: {'message': 'no leader'}"),
         (RANGE, {"result": {"canceled": True, "cancel_reason": "why"}}, "etcd has ended the watch: why"),
         (RANGE, {"result": {"compact_revision": "9"}}, "forgotten what changed up to its revision 9"),
@@ -137,6 +148,7 @@ def test_what_etcd_does_not_say_is_told(ranged: Any, watched: Any, text: str) ->
     [
         ([], "", "answered without an index"),
         ([], "X-Consul-Index: -1\r\n", "answered without an index"),
+        ([], f"X-Consul-Index: {'9' * 5000}\r\n", "answered without an index"),
         (7, "X-Consul-Index: 1\r\n", "another form than it should"),
         ([{"Service": {}}], "X-Consul-Index: 1\r\n", "another form than it should: KeyError: 'Checks'"),
         ([{"Checks": [], "Service": {"ID": "a", "Meta": 3}}], "X-Consul-Index: 1\r\n", "another form than it should"),
@@ -201,11 +213,24 @@ def test_nobody_there_is_told_to_both(
     run(test)
 
 
-def test_answers_cut_anywhere_are_failures() -> None:
+RECORD = Record(service=SERVICE, id="a", addresses=("127.0.0.1:9",)).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("make", "good"),
+    [
+        (
+            lambda address: Etcd([address]),
+            {**RANGE, "kvs": [{"key": base64(f"/trunkcall/v1/{SERVICE}/a"), "value": base64(RECORD.decode())}]},
+        ),
+        (Consul, [{"Checks": [{"Status": "passing"}], "Service": {"ID": f"{SERVICE}/a", "Meta": pieces(RECORD)}}]),
+    ],
+    ids=["etcd", "consul"],
+)
+def test_answers_cut_anywhere_are_failures(make: Callable[[str], Store], good: Any) -> None:
     """Good answers, spoilt at random: read or refused, and nothing else."""
     draw = random.Random(7)
-    record = Record(service=SERVICE, id="a", addresses=("127.0.0.1:9",)).to_bytes().decode()
-    good = of_json({**RANGE, "kvs": [{"key": base64(f"/trunkcall/v1/{SERVICE}/a"), "value": base64(record)}]})
+    good = of_json(good)
 
     class Ends(Exception):
         pass
@@ -243,7 +268,7 @@ def test_answers_cut_anywhere_are_failures() -> None:
 
             async with answering(answer, once=True) as address:
                 try:
-                    await Etcd([address]).watch(SERVICE, Watching())
+                    await make(address).watch(SERVICE, Watching())
                 except (RegistryError, OSError, Ends) as error:
                     ended[type(error).__name__] = ended.get(type(error).__name__, 0) + 1
         assert ended["RegistryError"] > 50 and ended["Ends"], ended

@@ -101,7 +101,7 @@ async def _ask_health(asking: Asking, service: str, index: int) -> Answer:
 def _index(answer: Answer, before: int) -> int:
     """What a good answer says is to be asked for next; 0 if it is not believed, because its index goes back."""
     text = answer.headers.get("x-consul-index", "")
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > 20:
         raise RegistryError(f"{answer.who} answered without an index")
     index = int(text)
     return max(index, 1) if index >= before else 0

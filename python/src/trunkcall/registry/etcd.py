@@ -163,10 +163,14 @@ class Looking:
             try:
                 revision = revision or int(part["header"]["revision"])
                 pairs = part.get("kvs", [])
-                entries += [self._entry(pair) for pair in pairs]
+                for pair in pairs:
+                    key = _key_of(pair)
+                    if key < start:  # which might have no end
+                        raise RegistryError("etcd answered with keys that do not ascend")
+                    start = f"{key}\0"
+                    entries.append(self._entry(pair))
                 if not part.get("more") or not pairs:
                     break
-                start = f"{_key_of(pairs[-1])}\0"
             except (AttributeError, LookupError, TypeError, ValueError) as error:
                 raise in_order("etcd", error) from None
         self._watcher.all(entries)

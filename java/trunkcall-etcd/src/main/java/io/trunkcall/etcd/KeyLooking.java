@@ -16,6 +16,7 @@ import io.trunkcall.registry.RegistryException;
 import io.trunkcall.registry.Watcher;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -89,6 +90,11 @@ final class KeyLooking {
         throw fault;
       }
       for (KeyValue one : found.getKvs()) {
+        if (Arrays.compareUnsigned(one.getKey().getBytes(), from.getBytes()) < 0) {
+          throw new RegistryException( // such answers might have no end
+              "etcd answered with keys that do not ascend");
+        }
+        from = one.getKey().concat(ByteSequence.from(new byte[1]));
         entries.add(account.put(id(one), one.getValue().getBytes()));
       }
       revision = revision == 0 ? found.getHeader().getRevision() : revision;
@@ -96,14 +102,13 @@ final class KeyLooking {
         watcher.all(entries);
         return revision;
       }
-      ByteSequence last = found.getKvs().get(found.getKvs().size() - 1).getKey();
-      from = last.concat(ByteSequence.from(new byte[1]));
     }
   }
 
   /** The id of a key; of one that is no text, one that is none. */
   private String id(KeyValue one) {
-    return one.getKey().toString().substring(prefix.length());
+    String key = one.getKey().toString();
+    return key.startsWith(prefix) ? key.substring(prefix.length()) : key;
   }
 
   /** Tells what has changed, of each id the last. */

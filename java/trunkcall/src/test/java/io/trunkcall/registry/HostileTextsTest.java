@@ -6,10 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.trunkcall.registry.v1.WatchAnswer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -89,6 +94,53 @@ final class HostileTextsTest {
             read.records().size(), RegistryState.parse(RegistryState.write(data)).records().size());
       }
     }
+  }
+
+  private static WatchAnswer telling(Random random, boolean first) {
+    WatchAnswer.Builder made =
+        WatchAnswer.newBuilder()
+            .setKind(WatchAnswer.Kind.forNumber(first ? 1 : random.nextInt(3)))
+            .setMore(random.nextInt(5) == 0);
+    for (int i = 0; i < 3; i++) {
+      made.addCame(
+          com.trunkcall.registry.v1.Entry.newBuilder()
+              .setId("abc".substring(i, i + 1))
+              .setRecord(ByteString.copyFrom(new byte[random.nextInt(9)])));
+    }
+    return first ? made.build() : made.addWent("b").build();
+  }
+
+  @Test
+  void tellingsAreTakenOrRefused() {
+    Random random = new Random(4);
+    int taken = 0;
+    int refused = 0;
+    for (int i = 0; i < 10 * ROUNDS; i++) {
+      Map<String, Entry> there = new HashMap<>();
+      EmbeddedTellings tellings =
+          new EmbeddedTellings(
+              all -> {
+                there.clear();
+                all.forEach(one -> there.put(one.id(), one));
+              },
+              (came, went) -> {
+                came.forEach(one -> there.put(one.id(), one));
+                went.forEach(there::remove);
+              });
+      try {
+        for (int part = 0; part < 4; part++) {
+          byte[] made = broken(telling(random, part == 0).toByteArray(), random);
+          tellings.take(WatchAnswer.parseFrom(made));
+          taken++;
+        }
+      } catch (InvalidProtocolBufferException noAnswer) {
+        // Which the client refuses before.
+      } catch (RegistryException fault) {
+        refused++;
+      }
+      assertTrue(there.size() <= 15);
+    }
+    assertTrue(taken > ROUNDS && refused > ROUNDS / 10, taken + " taken, " + refused + " refused");
   }
 
   @Test
