@@ -45,6 +45,7 @@ class Link:
         self.number = number
         self.ends = {UP: (client, server), DOWN: (server, client)}
         self.over = asyncio.Event()
+        self.silent = False  # whatever comes is lost
         self.draw = random.Random(proxy.seed * 1_000_003 + number)
 
     async def run(self) -> None:
@@ -147,14 +148,14 @@ class Flow:
         while amount is None or amount > 0:
             piece = await self.loop.sock_recv(self.source, PIECE if amount is None else min(PIECE, amount))
             if not piece:
-                if lost:
+                if lost or self.link.silent:
                     await self.link.over.wait()
                 await self.arrival()
                 self.shut()
                 return False
             if amount is not None:
                 amount -= len(piece)
-            if lost:
+            if lost or self.link.silent:
                 self.link.proxy.lost[self.name] += len(piece)
             else:
                 await self.pass_on(piece)
@@ -295,6 +296,12 @@ class Proxy:
         for link in self._links.values():
             if link:
                 link.reset()
+
+    def silence_all(self) -> None:
+        """Loses what comes from now on over the connections that there are, and hides their end."""
+        for link in self._links.values():
+            if link:
+                link.silent = True
 
     @property
     def open(self) -> int:

@@ -8,20 +8,34 @@
         store.entries(service), store.put(service, id, b"rubbish"), store.empty(), store.expire()
 
 `SERVERS` are all of them by their scheme. What `make registries` has prepared, or this machine has, is started; Missing
-tells what is not there. Standard library only.
+tells what is not there. Embedded and Folder are Trunkcall's own registries, for the same to be done to them. Standard
+library only.
 """
 
 from __future__ import annotations
 
-from harness.registries.base import RegistryServer
+from harness.registries.base import RegistryServer, Store
 from harness.registries.consul import Consul
+from harness.registries.embedded import Embedded
 from harness.registries.etcd import Etcd
+from harness.registries.folder import Folder
 from harness.registries.programs import Missing
 from harness.registries.zookeeper import ZooKeeper
 
 SERVERS: dict[str, type[RegistryServer]] = {one.scheme: one for one in (Etcd, ZooKeeper, Consul)}
 
-__all__ = ["SERVERS", "Consul", "Etcd", "Missing", "RegistryServer", "ZooKeeper", "missing"]
+__all__ = [
+    "SERVERS",
+    "Consul",
+    "Embedded",
+    "Etcd",
+    "Folder",
+    "Missing",
+    "RegistryServer",
+    "Store",
+    "ZooKeeper",
+    "missing",
+]
 
 
 def missing(scheme: str) -> str:

@@ -9,7 +9,7 @@ import signal
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -39,7 +39,57 @@ def new_folder(scheme: str) -> Path:
     return folder
 
 
-class RegistryServer(ABC):
+class Store(ABC):
+    """Where servers are published and found, in a folder of its own: what a test does to it, whatever it is."""
+
+    scheme: str  # of its name in spec/registry.md 4
+    address: str
+
+    @property
+    def name(self) -> str:
+        """Its name for --registry."""
+        return self.name_at(self.address)
+
+    def name_at(self, address: str, **options: int) -> str:
+        """Its name by another address, such as a proxy's, with options such as lease=2."""
+        query = "&".join(f"{key}={value}" for key, value in options.items())
+        return f"{self.scheme}:{address}{'?' if query else ''}{query}"
+
+    def spoil(self, service: str, ids: Iterable[str], rubbish: bytes) -> None:
+        """Has rubbish stand where entries stood."""
+        for id in ids:
+            self.put(service, id, rubbish)
+
+    @abstractmethod
+    def start(self) -> None:
+        """It is there again, with its data."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Nobody reaches it, until it is started again."""
+
+    @abstractmethod
+    def recover(self) -> None:
+        """Whatever was done to it, it is there and empty."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Its end, and that of its data."""
+
+    @abstractmethod
+    def entries(self, service: str) -> Mapping[str, bytes]:
+        """What stands there of a service, by id. Raises OSError."""
+
+    @abstractmethod
+    def put(self, service: str, id: str, data: bytes) -> None:
+        """Puts an entry there that stays, in place of what there was under that key."""
+
+    @abstractmethod
+    def empty(self) -> None:
+        """Removes all entries of all services."""
+
+
+class RegistryServer(Store):
     """A registry's own server on the loopback interface, with a data folder of its own.
 
     It runs from the begin of the block, and is gone with all its data at the end, as after an interrupt. It keeps its
@@ -47,7 +97,6 @@ class RegistryServer(ABC):
     What stands in it is read and written by a client of the tests' own, not by one that is tested.
     """
 
-    scheme: str  # of its name in spec/registry.md 4
     ports: int = 1  # that it listens on; the first is for clients
 
     def __init__(self, root: str = "trunkcall/v1") -> None:
@@ -65,16 +114,6 @@ class RegistryServer(ABC):
             raise
 
     # What a test does to it.
-
-    @property
-    def name(self) -> str:
-        """Its name for --registry."""
-        return self.name_at(self.address)
-
-    def name_at(self, address: str, **options: int) -> str:
-        """Its name by another address, such as a proxy's, with options such as lease=2."""
-        query = "&".join(f"{key}={value}" for key, value in options.items())
-        return f"{self.scheme}:{address}{'?' if query else ''}{query}"
 
     def start(self, patience: float = PATIENCE) -> None:
         """Returns once it answers."""
@@ -123,6 +162,13 @@ class RegistryServer(ABC):
         assert self.process is not None
         self.process.signal(signal.SIGCONT)
 
+    def recover(self) -> None:
+        if self.process is None:
+            self.start()
+        self.resume()
+        self.wait()
+        self.empty()
+
     def _end(self, patience: float) -> None:
         if self.process is not None:
             process, self.process = self.process, None
@@ -150,7 +196,7 @@ class RegistryServer(ABC):
     def program(cls) -> object:
         """What is started. Raises Missing."""
 
-    def prepare(self) -> None:  # noqa: B027 (not all have something to write)
+    def prepare(self) -> None:
         """Writes what it is to find in its folder."""
 
     @abstractmethod
@@ -162,20 +208,8 @@ class RegistryServer(ABC):
         """Whether it serves clients by now."""
 
     @abstractmethod
-    def entries(self, service: str) -> Mapping[str, bytes]:
-        """What stands there of a service, by id."""
-
-    @abstractmethod
-    def put(self, service: str, id: str, data: bytes) -> None:
-        """Puts an entry there that stays, in place of what there was under that key."""
-
-    @abstractmethod
     def remove(self, service: str, id: str) -> None:
         """Removes an entry if it is there, whoever has published it."""
-
-    @abstractmethod
-    def empty(self) -> None:
-        """Removes all entries of all services."""
 
     @abstractmethod
     def expire(self) -> None:

@@ -194,6 +194,20 @@ class Passing(IsolatedAsyncioTestCase):
         self.assertEqual(await ends.receive(ends.client, 9), b"ab")
         self.assertEqual(await ends.receive(ends.server, 9), b"")
 
+    async def test_a_connection_that_has_passed_bytes_can_be_silenced(self) -> None:
+        ends = await self.connect(proxy := await self.proxy(""))
+        await ends.send(ends.client, b"a")
+        self.assertEqual(await ends.receive(ends.server, 1), b"a")
+        proxy.silence_all()
+        await ends.send(ends.client, b"bc")
+        await ends.send(ends.server, b"d")
+        ends.client.shutdown(socket.SHUT_WR)
+        await self.turns()
+        for end in (ends.client, ends.server):
+            with self.assertRaises(BlockingIOError):
+                end.recv(1)
+        self.assertEqual((proxy.passed, proxy.lost), ({"up": 1}, {"up": 2, "down": 1}))
+
     async def test_swallowing_hides_the_end_too(self) -> None:
         ends = await self.connect(proxy := await self.proxy("* up: pass 1; swallow"))
         await ends.send(ends.client, b"abc")

@@ -13,7 +13,7 @@ import pytest
 
 from harness import guard
 from harness.ports import Port
-from harness.registries import SERVERS, RegistryServer, missing
+from harness.registries import SERVERS, Folder, RegistryServer, missing
 from harness.registries.consul import joined, pieces
 from harness.registries.zookeeper import password
 
@@ -94,6 +94,28 @@ with SERVERS[{server.scheme!r}]() as server:
         time.sleep(0.01)  # the guard is at it
     assert not Path(folder).exists()
     assert guard.marked(mark) == []
+
+
+def test_a_folder_is_taken_away_and_comes_back_with_what_stands_there() -> None:
+    folder = Folder()
+    try:
+        folder.put(SERVICE, "one", b"{}")
+        lease = folder.here / SERVICE / "two.lease"
+        lease.write_bytes(b"renewed")
+        assert folder.entries(SERVICE) == {"one": b"{}", "two": b"renewed"}
+        folder.kill()
+        with pytest.raises(OSError):
+            folder.put(SERVICE, "one", b"")
+        folder.start()
+        folder.spoil(SERVICE, ["two", "three"], b"rubbish")
+        assert lease.read_bytes() == b"rubbish"
+        assert folder.entries(SERVICE) == {"one": b"{}", "two": b"rubbish", "three": b"rubbish"}
+        folder.kill()
+        folder.recover()
+        assert folder.entries(SERVICE) == {}
+    finally:
+        folder.close()
+    assert not folder.folder.exists()
 
 
 def test_ports_are_given_to_one_at_a_time() -> None:
