@@ -1,7 +1,9 @@
 """Faults of registries: calls go on, and servers come back under their names, whatever becomes of the registry.
 
 Real ones (harness/registries): they are killed, stopped, cut off, emptied, filled with rubbish, and end leases before
-their time. In small leases are short; in full they are what the specification says, and what stops, stops for a minute.
+their time; the embedded registry, kept by a reference program, and a folder as well. WITHOUT says what there is not to
+be done to one. In small leases are short; in full they are what the specification says, and what stops, stops for a
+minute. After each the ledgers are laid beside each other (I1 to I3), and gauges are back (I4).
 """
 
 from __future__ import annotations
@@ -10,88 +12,162 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import TypeVar
-from unittest import SkipTest
+
+import pytest
 
 from harness import registries
 from harness.languages import Language
 from harness.prerequisites import pairs_here
-from harness.processes import Process
+from harness.processes import Process, run
 from harness.programs import Program
 from harness.proxy import Proxy
-from harness.registries import RegistryServer
+from harness.registries import Embedded, Folder, RegistryServer, Store
 from harness.rules import parse
 
-from .faults.kit import FULL, FaultTest, Setting, size, until
-from .faults.process import FAULTS, LIMIT, Load, Server, finished
+from .faults.kit import EVERYWHERE, FULL, FaultTest, Setting, size, until
+from .faults.process import FAULTS, LIMIT, Held, Load, Server, finished, held
+from .faults.shares import Share, share
 from .languages import having
 
 SERVICE = "trunkcall.bench.v1.BenchService"
-LEASE = {} if FULL else {"lease": 2}
-STOPPED = size(4.0, 60.0)  # seconds, in any case longer than a lease
+LEASE = 15 if FULL else 2
+ROUNDS = size(1, 20)  # of the same, each when servers stand there again
+STOPPED = size(4.0, 60.0)  # seconds, in any case longer than a lease but a folder's
 NOTICED = 150.0  # how long a client may take to hear of a change after the registry is back, with all pauses
+
+STORES = (*registries.SERVERS, Embedded.scheme, Folder.scheme)
+# What is not brought about in a store, and why.
+WITHOUT = {
+    Folder.scheme: {
+        "test_it_is_stopped_for_longer_than_a_lease": "it is no process",
+        "test_all_are_cut_off_from_it_for_longer_than_a_lease": "no connection leads there",
+        "test_leases_end_before_their_time": "each reader counts them by a clock of its own",
+    }
+}
+RUBBISH = (b"", b"{", b'{"id": "no"}', b"\xff" * 1000, b"[" * 100_000)
 
 Test = TypeVar("Test", bound=type[FaultTest])
 
 
-def each_registry() -> Callable[[Test], Test]:
-    """Makes a class of tests for each registry, and for each pair of languages that has it. In small it is one
-    language with itself: what others do about faults is in their own tests, that they find its servers in
-    test_registries_elsewhere.py."""
+def each_store() -> Callable[[Test], Test]:
+    """Makes classes of tests for each store, one for each pair of languages. In small each fault is brought about in
+    each store by one pair, so that each language is client and server in each store and under each fault."""
 
     def make(test: Test) -> Test:
-        for scheme in registries.SERVERS:
-            there = having("faults", "registries", scheme)
-            for client, server in pairs_here(True):
-                if client not in there or server not in there or not (FULL or client is server and client.hub):
-                    continue
-                setting = Setting(client, server)
-                name = f"{test.__name__}{scheme.capitalize()}{setting.title}"
-                more = {"scheme": scheme, "setting": setting, "__module__": test.__module__, "__test__": True}
-                setattr(sys.modules[test.__module__], name, type(name, (test,), more))
+        faults = [name for name in vars(test) if name.startswith("test_")]
+        for one in shares(faults):
+            setting = Setting(one.client, one.server)
+            kept = f"By{one.keeper.key.capitalize()}" if one.keeper else ""
+            name = f"{test.__name__}{one.store.capitalize()}{kept}{setting.title}"
+            more: dict[str, object] = {"scheme": one.store, "keeper": one.keeper, "setting": setting}
+            more |= {"__module__": test.__module__, "__test__": True}
+            more |= {fault: None for fault in faults if fault not in one.faults}  # another's
+            setattr(sys.modules[test.__module__], name, type(name, (test,), more))
         test.__test__ = False
         return test
 
     return make
 
 
-@each_registry()
+def shares(faults: list[str]) -> Iterator[Share]:
+    """Who meets in which store under which faults."""
+    languages = {scheme: having("faults", "registries", *registries.SERVERS.keys() & {scheme}) for scheme in STORES}
+    there = {scheme: [fault for fault in faults if fault not in WITHOUT.get(scheme, {})] for scheme in STORES}
+    kept = [Embedded.scheme]
+    if not EVERYWHERE:
+        yield from share(languages, there, kept)
+        return
+    for scheme in STORES:
+        for client, server in pairs_here(True):
+            if client in languages[scheme] and server in languages[scheme]:
+                keepers = languages[scheme]
+                at = 2 * keepers.index(client) + keepers.index(server)  # in turn
+                keeper = keepers[at % len(keepers)] if scheme in kept else None
+                yield Share(scheme, client, server, keeper, there[scheme])
+
+
+class Stores:
+    """The store that tests have: it is started once for all that follow one another."""
+
+    def __init__(self) -> None:
+        self._what: tuple[str, Language | None] | None = None
+        self._store: Store | None = None
+
+    def take(self, scheme: str, keeper: Language | None) -> Store:
+        if not self._store or self._what != (scheme, keeper):
+            self.close()
+            self._what, self._store = (scheme, keeper), started(scheme, keeper)
+        return self._store
+
+    def close(self) -> None:
+        if self._store:
+            self._store.close()
+            self._store = None
+
+
+def started(scheme: str, keeper: Language | None) -> Store:
+    if keeper:
+        if run([*keeper.program, "registry", "--help"]).status == 2:
+            pytest.skip(f"{keeper.name} serves no registry")
+        return Embedded(keeper.program, LEASE)
+    if scheme == Folder.scheme:
+        return Folder()
+    if why := registries.missing(scheme):
+        pytest.skip(f"{scheme} is left out: {why}")
+    return registries.SERVERS[scheme]()
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[Stores]:
+    stores = Stores()
+    yield stores
+    stores.close()
+
+
+@each_store()
 class Registries(FaultTest):
     scheme: str
-    store: RegistryServer
+    keeper: Language | None  # of the embedded registry
+    store: Store
     began: int  # when the client had found all servers, in nanoseconds
+    before: dict[Server, tuple[dict[str, int], Held]]  # what servers held before there was load
+    watched: int  # descriptors of the registry by then
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        if why := registries.missing(cls.scheme):
-            raise SkipTest(f"{cls.scheme} is left out: {why}")
-        cls.store = registries.SERVERS[cls.scheme]()
-        cls.addClassCleanup(cls.store.close)
+    @pytest.fixture(autouse=True)
+    def take_store(self, stores: Stores) -> None:
+        self.store = stores.take(self.scheme, self.keeper)
 
     async def asyncSetUp(self) -> None:
         await super().asyncSetUp()
-        self.name = self.store.name_at(self.store.address, **LEASE)
-        self.addCleanup(self.clean)
+        self.name = self.published = self.name_at(self.store.address)
+        # Whatever a test has left, the next finds a registry that is empty and answers.
+        self.addCleanup(self.store.recover)
 
-    def clean(self) -> None:
-        """Whatever a test has left, the next finds a registry that is empty and answers."""
-        if self.store.process is None:
-            self.store.start()
-        self.store.resume()
-        self.store.wait()
-        self.store.empty()
+    @property
+    def registry(self) -> RegistryServer:
+        """The store, where it is a process."""
+        assert isinstance(self.store, RegistryServer)
+        return self.store
+
+    def name_at(self, address: str) -> str:
+        """The leases of the embedded registry are its own choice, and those of a folder nobody's."""
+        return self.store.name_at(address, **({"lease": LEASE} if self.scheme in registries.SERVERS else {}))
 
     def program(self, language: Language) -> Program:
-        return language.with_registries
+        return language.with_registries if self.scheme in registries.SERVERS else language.program
 
     async def executes(self, servers: list[Server], *, calls: int = size(30, 1000)) -> None:
         await super().executes(servers, calls=calls)
 
     async def servers_and_load(self, count: int = 3) -> tuple[list[Server], Load]:
         """Servers that are published, and a client that has found all of them."""
-        servers = [await self.serve("--registry", self.name) for _ in range(count)]
+        servers = [await self.serve("--registry", self.published) for _ in range(count)]
         await self.stand_there(servers)
+        self.before = {server: await self.settled(server) for server in servers}
+        self.watched = self.descriptors() if self.keeper else 0
         load = await self.loaded()
         await self.executes(servers)
         self.began = time.monotonic_ns()  # before that Consul may still tell of none
@@ -127,13 +203,27 @@ class Registries(FaultTest):
     async def nothing_was_lost(self, servers: list[Server], load: Load) -> None:
         """At the end: servers are there, one that comes is found, and no call has failed."""
         await self.stand_there(servers)
-        new = await self.serve("--registry", self.name)
+        new = await self.serve("--registry", self.published)
         await self.executes([*servers, new])
         await load.stop()
+        await self.all_are_settled()
         report = self.check()
         ends = map(json.loads, load.ledger.read_text(encoding="utf-8").splitlines())
         failed = [end for end in ends if end["event"] == "end" and end["code"] != "OK" and end["at"] > self.began]
         self.assertFalse(failed[:3], f"{report}\n{load.process.said()}")
+
+    async def all_are_settled(self) -> None:
+        """I4, of the servers that are there, and of a registry that a reference program keeps."""
+        for server, before in self.before.items():
+            if server.running:
+                await self.assert_settled(server, before)
+        if self.keeper:
+            await until("the registry's descriptors are back", lambda: self.descriptors() <= self.watched + 8, LIMIT)
+
+    def descriptors(self) -> int:
+        process = self.registry.process
+        assert process
+        return held(process.pid).descriptors
 
     async def put_a_past(self) -> None:
         """Instances that have long gone, and changed often before: a registry that reads its log again may tell of
@@ -144,11 +234,13 @@ class Registries(FaultTest):
             for turn in range(size(30, 300)):
                 for id in gone:
                     record = {"addresses": ["127.0.0.1:1"], "id": id, "service": SERVICE, "weight": 2 + turn}
-                    self.store.put(SERVICE, id, json.dumps(record, separators=(",", ":")).encode())
+                    registry.put(SERVICE, id, json.dumps(record, separators=(",", ":")).encode())
             for id in gone:
-                self.store.remove(SERVICE, id)
+                registry.remove(SERVICE, id)
 
-        await asyncio.to_thread(put)
+        if self.scheme in registries.SERVERS:  # others keep no log
+            registry = self.registry
+            await asyncio.to_thread(put)
 
     async def test_it_is_killed_and_comes_back_with_its_data(self) -> None:
         await self.put_a_past()
@@ -162,15 +254,15 @@ class Registries(FaultTest):
 
     async def test_it_is_stopped_for_longer_than_a_lease(self) -> None:
         servers, load = await self.servers_and_load()
-        self.store.pause()
+        self.registry.pause()
         await asyncio.sleep(STOPPED)
         await self.executes(servers)
-        self.store.resume()
+        self.registry.resume()
         await self.nothing_was_lost(servers, load)
 
     async def test_all_are_cut_off_from_it_for_longer_than_a_lease(self) -> None:
         async with Proxy(self.store.address) as proxy:
-            self.name = self.store.name_at(proxy.address, **LEASE)
+            self.name = self.published = self.name_at(proxy.address)
             servers, load = await self.servers_and_load()
             proxy.plan = parse("* both: swallow")
             proxy.reset_all()
@@ -182,30 +274,56 @@ class Registries(FaultTest):
 
     async def test_it_is_emptied(self) -> None:
         servers, load = await self.servers_and_load()
-        for _ in range(size(3, 20)):
+        for turn in range(ROUNDS):
+            if turn:
+                await self.stand_there(servers)
             self.store.empty()
             await self.executes(servers)
-            await self.stand_there(servers)
         await self.nothing_was_lost(servers, load)
 
     async def test_it_is_filled_with_rubbish(self) -> None:
         servers, load = await self.servers_and_load()
-        for number, rubbish in enumerate((b"", b"{", b'{"id": "no"}', b"\xff" * 1000, b"[" * 100_000)):
-            for id in (*map(id_of, servers), *(f"nobody-{number}-{more}" for more in range(20))):
-                # What Consul does not take, it is not given.
-                if self.scheme != "consul" or len(rubbish) < 10_000:
-                    self.store.put(SERVICE, id, rubbish)
+        for number, rubbish in enumerate(RUBBISH if FULL or not self.keeper else RUBBISH[-1:]):
+            if FULL and number:
+                await self.stand_there(servers)
+            ids = [*map(id_of, servers), *(f"nobody-{number}-{more}" for more in range(20))]
+            # What Consul does not take, it is not given.
+            if self.scheme != "consul" or len(rubbish) < 10_000:
+                self.store.spoil(SERVICE, ids, rubbish)
             await self.executes(servers)
-            await self.stand_there(servers)
         await self.nothing_was_lost(servers, load)
 
     async def test_leases_end_before_their_time(self) -> None:
-        servers, load = await self.servers_and_load()
-        for _ in range(size(3, 20)):
-            self.store.expire()
-            await self.executes(servers)
-            await self.stand_there(servers)
-        await self.nothing_was_lost(servers, load)
+        async with self.ending_leases() as end:
+            servers, load = await self.servers_and_load()
+            for turn in range(ROUNDS):
+                if turn:
+                    await self.stand_there(servers)
+                await end()
+                await self.executes(servers)
+            await self.nothing_was_lost(servers, load)
+
+    @asynccontextmanager
+    async def ending_leases(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """Those of the embedded registry end by time alone: renewals are lost until they have."""
+
+        async def expire() -> None:
+            self.registry.expire()
+
+        if self.keeper is None:
+            yield expire
+            return
+        async with Proxy(self.store.address) as proxy:
+            self.published = self.name_at(proxy.address)
+
+            async def lose() -> None:
+                proxy.plan = parse("* both: swallow")
+                proxy.silence_all()
+                await until("leases end", lambda: not self.store.entries(SERVICE), LIMIT)
+                proxy.plan = parse("")
+                proxy.reset_all()
+
+            yield lose
 
     async def test_a_server_that_is_killed_comes_back_under_its_name(self) -> None:
         servers, load = await self.servers_and_load()
@@ -220,6 +338,7 @@ class Registries(FaultTest):
         await until("it is withdrawn", lambda: set(self.store.entries(SERVICE)) == set(map(id_of, servers[1:])), LIMIT)
         await self.executes(servers[1:])
         await load.stop()
+        await self.all_are_settled()
         report = self.check()
         self.assertGreater(report.outcomes["OK", "executed"], 100, report)
 

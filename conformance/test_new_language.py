@@ -16,6 +16,7 @@ from harness.tests import fake_language
 LISTS = """
 import json
 from conformance import languages, public_suite, random_sessions, test_lacking, test_production, test_sessions
+from conformance import test_faults_registries
 from conformance.faults import kit
 from conformance.runner.__main__ import all_ways, known
 print(json.dumps({
@@ -30,6 +31,7 @@ print(json.dumps({
     "themselves": [[one.client.key, one.server.key] for one in kit.THEMSELVES],
     "across": [[one.client.key, one.server.key] for one in kit.ACROSS],
     "servers": [one.server.key for one in kit.SERVERS],
+    "stores": [[one.store, one.client.key, one.server.key] for one in test_faults_registries.shares(list("abcdefg"))],
     "h2spec": [one.key for one in languages.having("h2spec")],
     "lacking": [one.id for one in test_lacking.LACKING],
     "programs of sessions": [one.key for one in test_sessions.SESSIONS],
@@ -65,6 +67,9 @@ class NewLanguage(TestCase):
         self.assertIn(["ada", "ada"], lists["themselves"])
         self.assertEqual([pair for pair in lists["across"] if "ada" in str(pair)], met)
         self.assertIn("ada", lists["servers"])
+        for store in ("etcd", "zookeeper", "consul", "trunkcall", "file"):
+            self.assertIn([store, "ada"], [[one[0], one[1]] for one in lists["stores"]])
+            self.assertIn([store, "ada"], [[one[0], one[2]] for one in lists["stores"]])
         self.assertEqual([pair for pair in lists["sessions"] if "ada" in str(pair)], [["ada", "ada"], ["ada", "go"]])
         self.assertEqual(
             [pair for pair in lists["production"] if "ada" in str(pair)], [["ada", "ada"], ["ada", "go"], ["go", "ada"]]
