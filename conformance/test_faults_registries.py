@@ -19,7 +19,7 @@ from typing import TypeVar
 import pytest
 
 from harness import registries
-from harness.languages import Language
+from harness.languages import Language, hub
 from harness.prerequisites import pairs_here
 from harness.processes import Process, run
 from harness.programs import Program
@@ -162,10 +162,10 @@ class Registries(FaultTest):
     async def executes(self, servers: list[Server], *, calls: int = size(30, 1000)) -> None:
         await super().executes(servers, calls=calls)
 
-    async def servers_and_load(self, count: int = 3) -> tuple[list[Server], Load]:
+    async def servers_and_load(self, count: int = size(2, 3)) -> tuple[list[Server], Load]:
         """Servers that are published, and a client that has found all of them."""
         servers = [await self.serve("--registry", self.published) for _ in range(count)]
-        await self.stand_there(servers)
+        await self.stand_there(servers, hub())
         self.before = {server: await self.settled(server) for server in servers}
         self.watched = self.descriptors() if self.keeper else 0
         load = await self.loaded()
@@ -179,8 +179,9 @@ class Registries(FaultTest):
         )
         return await self.load(f"registry:{SERVICE}", flags)
 
-    async def stand_there(self, servers: list[Server]) -> None:
-        """Waits until the registry has the servers, and whoever looks for them now finds one."""
+    async def stand_there(self, servers: list[Server], client: Language | None = None) -> None:
+        """Waits until the registry has the servers, and whoever looks for them now finds one: a client of the language
+        that is tested, or of one that starts sooner."""
         wanted = {id_of(server) for server in servers}
 
         def there() -> bool:
@@ -194,7 +195,7 @@ class Registries(FaultTest):
             with Process(words) as process:
                 return (await finished(process)).status == 0
 
-        program, target = self.program(self.setting.client), f"registry:{SERVICE}"
+        program, target = self.program(client or self.setting.client), f"registry:{SERVICE}"
         words = [*program, "call", "--target", target, "--registry", self.name, "--timeout", "60s"]
         words += [FAULTS + "ReadGauges", "{}"]
         await until("servers are published", there, NOTICED)
