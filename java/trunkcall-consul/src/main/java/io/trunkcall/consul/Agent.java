@@ -35,19 +35,33 @@ final class Agent {
     return token.isEmpty() ? request : request.header("X-Consul-Token", token);
   }
 
-  /** Asks, and is answered with what is there, whatever its status. The body is to be closed. */
+  /** The answer as a stream that is read within the time. */
+  private HttpResponse<InputStream> send(HttpRequest request, Duration within)
+      throws IOException, InterruptedException {
+    long begun = System.nanoTime();
+    // The request's own time is over with the head of the answer.
+    return client.send(
+        request,
+        head ->
+            HttpResponse.BodySubscribers.mapping(
+                HttpResponse.BodySubscribers.ofInputStream(),
+                body -> new TimedBody(body, begun, within)));
+  }
+
+  /**
+   * Asks, and is answered with what is there, whatever its status. The body is to be closed, and
+   * fails when the time is over.
+   */
   HttpResponse<InputStream> get(String what, Duration within)
       throws IOException, InterruptedException {
-    HttpRequest request = request(what, within).GET().build();
-    return client.send(request, HttpResponse.BodyHandlers.ofInputStream());
+    return send(request(what, within).GET().build(), within);
   }
 
   /** Has something done. Throws RegistryException if it was not. */
   void put(String what, byte[] body, Duration within) throws IOException, InterruptedException {
     HttpRequest request =
         request(what, within).PUT(HttpRequest.BodyPublishers.ofByteArray(body)).build();
-    HttpResponse<InputStream> answer =
-        client.send(request, HttpResponse.BodyHandlers.ofInputStream());
+    HttpResponse<InputStream> answer = send(request, within);
     try (InputStream said = answer.body()) {
       if (answer.statusCode() != OK) {
         throw refused(answer.statusCode(), said);

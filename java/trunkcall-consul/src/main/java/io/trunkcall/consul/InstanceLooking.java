@@ -28,10 +28,17 @@ final class InstanceLooking {
 
   private final Agent agent;
   private final String service;
+  private final Duration answered;
 
   InstanceLooking(Agent agent, String service) {
+    this(agent, service, ANSWERED);
+  }
+
+  /** One that has each answer in full within a time. */
+  InstanceLooking(Agent agent, String service, Duration answered) {
     this.agent = agent;
     this.service = service;
+    this.answered = answered;
   }
 
   /** Until the thread is interrupted. */
@@ -41,7 +48,7 @@ final class InstanceLooking {
       // At first consistent, or a server that has just been started may tell of its past.
       String how =
           index == 0 ? "?consistent" : "?index=" + index + "&wait=" + WAITS.toSeconds() + "s";
-      HttpResponse<InputStream> answer = agent.get("health/service/" + service + how, ANSWERED);
+      HttpResponse<InputStream> answer = agent.get("health/service/" + service + how, answered);
       try (InputStream body = answer.body()) {
         if (answer.statusCode() != Agent.OK) {
           throw Agent.refused(answer.statusCode(), body);

@@ -1,0 +1,126 @@
+package io.trunkcall.consul;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import io.trunkcall.Client;
+import io.trunkcall.registry.Registry;
+import io.trunkcall.registry.ServiceRecord;
+import io.trunkcall.registry.Source;
+import io.trunkcall.registry.Written;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.http.HttpClient;
+import java.net.http.HttpTimeoutException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** An agent that begins to answer and then is silent is noticed (registry.md 10.1). */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+final class HalfAnswersTest {
+  private static final String SAID = "{\"ID\": \"s/x\", \"Meta";
+
+  private final CountDownLatch over = new CountDownLatch(1);
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+  private HttpServer server;
+  private String host;
+
+  @BeforeEach
+  void begin() throws IOException {
+    server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    server.setExecutor(threads);
+    server.createContext("/", this::answer);
+    server.start();
+    host = "127.0.0.1:" + server.getAddress().getPort();
+  }
+
+  @AfterEach
+  void end() {
+    over.countDown();
+    server.stop(0);
+    threads.shutdownNow();
+  }
+
+  /** What is asked for, half; what is to be done is done; and nobody is published there yet. */
+  private void answer(HttpExchange exchange) throws IOException {
+    String path = exchange.getRequestURI().getPath();
+    boolean fault = path.equals("/v1/fault");
+    boolean done = exchange.getRequestMethod().equals("PUT") && !fault;
+    if (done || path.startsWith("/v1/agent/health/")) {
+      exchange.sendResponseHeaders(done ? 200 : 404, -1);
+      exchange.close();
+      return;
+    }
+    exchange.getResponseHeaders().set("Content-Type", "application/json");
+    exchange.getResponseHeaders().set("X-Consul-Index", "7");
+    exchange.sendResponseHeaders(fault ? 500 : 200, 1000);
+    String said = path.startsWith("/v1/health/") ? "[" + SAID : SAID;
+    exchange.getResponseBody().write(said.getBytes(UTF_8));
+    exchange.getResponseBody().flush();
+    try {
+      over.await();
+    } catch (InterruptedException end) {
+      exchange.close();
+    }
+  }
+
+  private Agent agent() {
+    return new Agent("http://" + host, HttpClient.newHttpClient(), "");
+  }
+
+  private static void assertLate(Throwable late, Duration within) {
+    assertInstanceOf(HttpTimeoutException.class, late);
+    assertEquals(
+        "Consul has not answered in full for " + within.toMillis() + " ms", late.getMessage());
+  }
+
+  @Test
+  void aWatcherFails() throws Exception {
+    CompletableFuture<Throwable> failed = new CompletableFuture<>();
+    Duration within = Duration.ofSeconds(2);
+    Source source =
+        (service, watcher) -> {
+          try {
+            new InstanceLooking(agent(), service, within).watch(watcher);
+          } catch (IOException fault) {
+            failed.complete(fault);
+            throw fault;
+          }
+        };
+    try (Client client =
+        Client.builder("registry:s").resolver("registry", Registry.resolver(source)).build()) {
+      client.connect(); // which has it ask
+      assertLate(failed.get(), within);
+    }
+  }
+
+  @Test
+  void aRegistrarFails() {
+    Duration lease = Duration.ofSeconds(3);
+    List<Written> records =
+        List.of(new Written(ServiceRecord.builder("s", "x", "127.0.0.1:9").build()));
+    InstanceKeeping keeping = new InstanceKeeping(agent(), lease, records);
+    assertLate(assertThrows(IOException.class, () -> keeping.keep(() -> {})), lease);
+  }
+
+  @Test
+  void soIsWhatItSaysOfAFault() {
+    Duration within = Duration.ofSeconds(2);
+    byte[] nothing = new byte[0];
+    assertLate(
+        assertThrows(IOException.class, () -> agent().put("fault", nothing, within)), within);
+  }
+}
