@@ -44,7 +44,8 @@ async def answering(answer: Answering, *, once: bool = False) -> AsyncIterator[s
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 lines = head.split("\r\n")
                 lengths = [line.split(":")[1] for line in lines if line.lower().startswith("content-length")]
-                body = await reader.readexactly(int(lengths[0]))
+                length = int(lengths[0]) if lengths else int(await reader.readline(), 16)  # a watch goes on after that
+                body = await reader.readexactly(length)
                 writer.write(answer(lines[0].split()[1], body))
                 await writer.drain()
                 if once:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -67,13 +68,25 @@ class _Line:
 
     async def send(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
         """Raises OSError."""
-        given = {"Host": self.who, "Content-Length": str(len(body)), "Accept": "application/json", **headers}
-        parts = [
-            self._http.send(h11.Request(method=method, target=target, headers=list(given.items()))),
-            self._http.send(h11.Data(data=body)) if body else b"",
-            self._http.send(h11.EndOfMessage()),
-        ]
-        self._writer.write(b"".join(part or b"" for part in parts))
+        begin = self._begin(method, target, {"Content-Length": str(len(body)), **headers})
+        await self._write(begin, h11.Data(data=body), h11.EndOfMessage())
+
+    async def begin(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
+        """Sends a request of which more may follow while it is answered. Raises OSError."""
+        # Servers in Go answer before the end of a request only where it is the last of its connection.
+        goes_on = {"Transfer-Encoding": "chunked", "Connection": "close", **headers}
+        await self._write(self._begin(method, target, goes_on), h11.Data(data=body))
+
+    async def more(self, body: bytes) -> None:
+        """Of a request that was begun. Raises OSError."""
+        await self._write(h11.Data(data=body))
+
+    def _begin(self, method: str, target: str, headers: Mapping[str, str]) -> h11.Request:
+        given = {"Host": self.who, "Accept": "application/json", **headers}
+        return h11.Request(method=method, target=target, headers=list(given.items()))
+
+    async def _write(self, *events: h11.Request | h11.Data | h11.EndOfMessage) -> None:
+        self._writer.write(b"".join(self._http.send(event) or b"" for event in events))
         await self._writer.drain()
 
     async def head(self) -> h11.Response:
@@ -85,9 +98,15 @@ class _Line:
 
     async def parts(self) -> AsyncIterator[bytes]:
         """Of the body. Raises OSError, RegistryError."""
+        while (part := await self.part()) is not None:
+            yield part
+
+    async def part(self) -> bytes | None:
+        """The next of the body, None for its end. Nothing is lost if it is cancelled. Raises OSError, RegistryError."""
         while not isinstance(event := await self._event(), h11.EndOfMessage):
             if isinstance(event, h11.Data):
-                yield bytes(event.data)
+                return bytes(event.data)
+        return None
 
     async def _event(self) -> Any:
         try:
@@ -180,10 +199,11 @@ class Asking:
         return Answer(line.who, head.status_code, headers, bytes(found))
 
     async def lines(
-        self, method: str, target: str, body: Any, *, within: float, most: int
+        self, method: str, target: str, body: Any, *, sign: Any, after: float, within: float, most: int
     ) -> AsyncGenerator[bytes, None]:
-        """The lines of an answer that goes on, over a connection of its own: it has to begin in so many seconds, and no
-        line may be longer than so many bytes. Raises OSError, RegistryError."""
+        """The lines of an answer that goes on, over a connection of its own: it has to begin in `within` seconds.
+        No line may be longer than `most` bytes. When nothing has come for `after` seconds `sign` is sent in
+        the request, and something has to come in `within` seconds. Raises OSError, RegistryError."""
         try:
             async with asyncio.timeout(within):
                 line = await self._connected()
@@ -192,12 +212,12 @@ class Asking:
         try:
             try:
                 async with asyncio.timeout(within):
-                    await line.send(method, target, self.headers, json.dumps(body).encode())
+                    await line.begin(method, target, self.headers, _line_of(body))
                     head = await line.head()
             except TimeoutError:
                 raise RegistryError(f"{line.who} has not answered for {within:g} s") from None
             left = bytearray()
-            async for part in line.parts():
+            while (part := await _part(line, _line_of(sign), after, within)) is not None:
                 left += part
                 whole: list[bytearray] = []
                 if b"\n" in part and head.status_code == 200:
@@ -226,6 +246,23 @@ class Asking:
                 self._at += 1
         assert failed is not None
         raise failed
+
+
+def _line_of(body: Any) -> bytes:
+    return json.dumps(body).encode() + b"\n"
+
+
+async def _part(line: _Line, sign: bytes, after: float, within: float) -> bytes | None:
+    """The next part of an answer, which is asked for a sign of life. Raises OSError, RegistryError."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(after):
+            return await line.part()
+    try:
+        async with asyncio.timeout(within):
+            await line.more(sign)
+            return await line.part()
+    except TimeoutError:
+        raise RegistryError(f"{line.who} has not answered for {within:g} s") from None
 
 
 def in_order(who: str, error: Exception) -> RegistryError:

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import Any
 
 from .asking import Asking, TooLong, in_order, read_json
-from .place import LEASE, ROOT, Account, Place, check_free, first_to_end
+from .place import LEASE, ROOT, Account, Place, check_free
 from .store import RegistryError, Watcher, Written
 from .view import Entry
 
@@ -54,7 +54,7 @@ class Etcd:
             etcd = _Api(asking)
             await etcd.begin(self._user, self._password)
             looking = Looking(etcd, f"/{self.place.root}/{service}/", watcher)
-            await first_to_end(looking.follow(await looking.all()), etcd.is_there(looking.prefix))
+            await looking.follow(await looking.all())
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
         """See Store."""
@@ -109,22 +109,21 @@ class _Api:
         answer = await self._asking.ask("POST", f"/v3/{what}", body, within=seconds, most=MOST_ANSWER)
         return _object(answer.who, answer.value())
 
-    async def answers(self, what: str, **body: Any) -> AsyncGenerator[dict[str, Any], None]:
-        """Of what goes on."""
+    async def watch(self, **how: Any) -> AsyncGenerator[dict[str, Any], None]:
+        """What a watch is told. It is asked how far it is when it tells nothing: that its connection has died nothing
+        else shows."""
+        request: dict[str, Any] = {"create_request": how}
+        sign: dict[str, Any] = {"progress_request": {}}
         async with aclosing(
-            self._asking.lines("POST", f"/v3/{what}", body, within=ANSWERS_WITHIN, most=MOST_ANSWER)
+            self._asking.lines(
+                "POST", "/v3/watch", request, sign=sign, after=ASKS_AFTER, within=ANSWERS_WITHIN, most=MOST_ANSWER
+            )
         ) as lines:
             async for line in lines:
                 answer = _object("etcd", read_json("etcd", line))
                 if "error" in answer:
                     raise RegistryError(f"etcd has ended the watch: {answer['error']}")
                 yield _object("etcd", answer.get("result"))
-
-    async def is_there(self, prefix: str) -> None:
-        """Asks for a sign of life, as long as there is one."""
-        while True:
-            await asyncio.sleep(ASKS_AFTER)
-            await self.ask("kv/range", key=_text(prefix), count_only=True)
 
 
 def _object(who: str, value: Any) -> dict[str, Any]:
@@ -190,7 +189,7 @@ class Looking:
             "start_revision": revision + 1,
             "fragment": True,
         }
-        async with aclosing(self._etcd.answers("watch", create_request=wanted)) as answers:
+        async with aclosing(self._etcd.watch(**wanted)) as answers:
             async for answer in answers:
                 self._take(answer)
         raise RegistryError("etcd tells no more")

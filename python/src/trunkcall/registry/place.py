@@ -3,11 +3,9 @@ may stand there."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from .record import ID_BYTES, MOST_BYTES, InvalidRecord, is_name, parse_at
 from .store import UNDER_THIS_ID, RegistryError, Written
@@ -104,16 +102,3 @@ class Account:
     def ids(self) -> list[str]:
         """Those under which something stands."""
         return list(self._sizes)
-
-
-async def first_to_end(*works: Coroutine[Any, Any, None]) -> None:
-    """Carries out several things at once until the first has ended, and raises what that did; others are cancelled."""
-    tasks = [asyncio.ensure_future(work) for work in works]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    for task in done:
-        task.result()
