@@ -32,6 +32,25 @@ func TestARecordIsInPiecesOfWholeCharacters(t *testing.T) {
 	}
 }
 
+func TestWhoKnowsOnlyConsulIsToldOfAnAddress(t *testing.T) {
+	for _, test := range []struct {
+		addresses []string
+		host      string
+		port      int
+	}{
+		{[]string{"127.0.0.1:80"}, "127.0.0.1", 80},
+		{[]string{"[::1]:80"}, "::1", 80},
+		{[]string{"[fe80::1%lo]:80", "a:1"}, "fe80::1%lo", 80},
+		{[]string{"unix:/a", "ws://[::1]:80/", "b:65535"}, "b", 65535},
+		{[]string{"unix:/a"}, "", 0},
+	} {
+		host, port := addressOf(&registry.Written{Record: registry.Record{Addresses: test.addresses}})
+		if host != test.host || port != test.port {
+			t.Errorf("%q: %q and %d", test.addresses, host, port)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	for name, wrong := range map[string]bool{"consul:127.0.0.1:8500": false, "consul:a:1?lease=2": false, "consul:": true, "consul:a:1,b:1": true, "consul:a:1/root": true} {
 		_, err := registry.OpenStore(name)

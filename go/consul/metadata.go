@@ -42,12 +42,13 @@ func joined(metadata map[string]string) []byte {
 	return data
 }
 
-// addressOf is the first address of a record that Consul can show: it is for those who know only Consul.
+// addressOf is the first address of a record that Consul can show, one of IPv6 without brackets: it is for those who know
+// only Consul.
 func addressOf(w *registry.Written) (host string, port int) {
 	for _, address := range w.Addresses {
 		host, number, err := net.SplitHostPort(address)
 		port, wrong := strconv.Atoi(number)
-		if err == nil && wrong == nil && !strings.ContainsAny(host, ":/") {
+		if err == nil && wrong == nil && !strings.Contains(host, "/") {
 			return host, port
 		}
 	}

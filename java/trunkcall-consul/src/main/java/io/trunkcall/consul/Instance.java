@@ -106,9 +106,11 @@ record Instance(String id, Map<String, String> meta, boolean critical) {
   /** The first address that Consul can show, for those who know only Consul. */
   private static void address(List<String> addresses, JsonGenerator json) throws IOException {
     for (String one : addresses) {
-      int colon = one.indexOf(':');
+      boolean brackets = one.startsWith("[");
+      int colon = brackets ? one.indexOf("]:") + 1 : one.indexOf(':');
       if (colon > 0 && one.substring(colon + 1).matches("[0-9]{1,5}")) {
-        json.writeStringField("Address", one.substring(0, colon));
+        String host = brackets ? one.substring(1, colon - 1) : one.substring(0, colon);
+        json.writeStringField("Address", host);
         json.writeNumberField("Port", Integer.parseInt(one.substring(colon + 1)));
         return;
       }
