@@ -16,7 +16,7 @@ from .checking import wrong_type
 from .codec import kind_of
 from .endpoint import Endpoint
 from .status import spelled
-from .transport import Address, parse_place
+from .transport import Address, check_library, parse_place
 
 MOST = 100_000  # endpoints of a set
 MOST_ADDRESSES = 64  # of an endpoint
@@ -158,7 +158,7 @@ def _parts(text: str) -> list[str]:
         raise ValueError(f'target "{text}": a part of it is empty')
     for part in found:
         try:
-            parse_place(part)
+            check_library(parse_place(part))
         except ValueError as error:
             raise ValueError(_with_scheme(part, str(error))) from None
     return found
@@ -179,7 +179,7 @@ def _with_scheme(part: str, why: str) -> str:
 
 def check_endpoints(endpoints: Sequence[Endpoint], before: Iterable[Resolved] = ()) -> list[Resolved]:
     """The endpoints of a set, each once, with their addresses. What is in a set that was good before is not looked at
-    again. Raises InvalidSet, ImportError."""
+    again. Raises InvalidSet."""
     if not endpoints:
         raise InvalidSet("the set of endpoints is empty")
     if len(endpoints) > MOST:
@@ -195,7 +195,7 @@ def check_endpoints(endpoints: Sequence[Endpoint], before: Iterable[Resolved] = 
 
 
 def _checked(endpoint: Endpoint) -> Resolved:
-    """An endpoint with its addresses. Raises InvalidSet, ImportError."""
+    """An endpoint with its addresses. Raises InvalidSet."""
     if not isinstance(endpoint, Endpoint):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidSet(f"{endpoint!r} is no Endpoint")
     weight: Any = endpoint.weight

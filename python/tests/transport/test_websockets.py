@@ -370,6 +370,27 @@ async def main():
     await server.stop()
 asyncio.run(main())
 """
+_NAMED_BY_OTHERS = """
+import asyncio, sys
+sys.modules["websockets"] = None
+import trunkcall
+from trunkcall.registry import parse
+E = trunkcall.unary("/a.B/C", bytes, bytes)
+async def main():
+    server = trunkcall.Server()
+    async def echo(request, call):
+        return request
+    server.register(E.handler(echo))
+    address = await server.listen("127.0.0.1:0")
+    record = parse(b'{"addresses":["ws://127.0.0.1:1/a","%s"],"id":"x","service":"a.B"}' % address.encode())
+    async def found(watch):
+        watch.set([record.endpoint, trunkcall.Endpoint("ws://127.0.0.1:1/b")])
+        await asyncio.Event().wait()
+    async with server, trunkcall.Client("some:x", resolvers={"some": found}, codec=trunkcall.RAW) as client:
+        for _ in range(4):
+            print(await client.call(E, b"good", wait_for_ready=True, timeout=20))
+asyncio.run(main())
+"""
 _UNUSED = """
 import asyncio, sys
 import trunkcall
@@ -397,6 +418,9 @@ class Library(unittest.TestCase):
         self.assertIn("which trunkcall[websocket] brings", first)
         self.assertEqual(second, "HTTP/1.1 501 Not Implemented")
         self.assertIn("which trunkcall[websocket] brings", logged)
+
+    def test_addresses_that_others_have_named_are_no_fault_without_it(self) -> None:
+        self.assertEqual(self.run_alone(_NAMED_BY_OTHERS).splitlines()[:4], ["b'good'"] * 4)
 
     def test_those_who_do_without_do_not_load_it(self) -> None:
         self.assertEqual(self.run_alone(_UNUSED), "[]\n")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from trunkcall import Client, ClientStream, bidi_stream, server_stream
-from trunkcall.transport import parse_place
+from trunkcall.transport import check_library, parse_place
 
 from .record import ID_BYTES, MOST_BYTES, is_name
 from .store import RegistryError, Watcher, Written
@@ -40,7 +40,7 @@ class Embedded:
         """`options` are those of a trunkcall.Client, such as `tls`. Raises ValueError for what is no address."""
         if "," in address or len(address.encode()) > 255:
             raise ValueError("want one address of at most 255 bytes")
-        parse_place(address)
+        check_library(parse_place(address))
         self.address = address
         self._options: dict[str, Any] = {"keepalive": ASKS_AFTER, "keepalive_timeout": ANSWERS_WITHIN, **options}
 

@@ -11,7 +11,7 @@ from .figures import Figures
 from .listener import Listener
 from .monotonic import clock
 from .opening import NOTHING_SAID, PREFACE_HTTP2, SILENT
-from .target import Address, parse_address, parse_place
+from .target import Address, check_library, parse_address, parse_place
 from .tls import (
     ALPN_HTTP1,
     ALPN_HTTP2,
@@ -49,6 +49,7 @@ __all__ = [
     "address_of",
     "bind_found",
     "bind_path",
+    "check_library",
     "client_tls",
     "clock",
     "described",

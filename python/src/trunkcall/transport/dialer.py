@@ -194,7 +194,10 @@ class _Race:
         return made
 
     async def _websocket(self, address: Address, to: dict[str, Any]) -> Connection:
-        from .websocket import Asking  # nobody pays for the library who has no such target
+        try:
+            from .websocket import Asking  # nobody pays for the library who has no such target
+        except ImportError as missing:  # of an address that somebody else has named, beside others
+            raise ConnectionError(str(missing)) from None
 
         tls, secure = self.dialing.tls, None
         if address.url.startswith("wss:"):

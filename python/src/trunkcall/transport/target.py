@@ -50,7 +50,7 @@ def parse_address(text: str) -> Address:
 
 def parse_place(text: str) -> Address:
     """Reads an address to dial: as `parse_address` does, without a host on this machine, or ws://HOST:PORT/PATH or
-    wss://HOST:PORT/PATH (client.md 6.2). Raises as that, and ImportError for a WebSocket without the library for it."""
+    wss://HOST:PORT/PATH (client.md 6.2). Raises as that."""
     place = _named(text, _DIALLING)
     if place is not None:
         return place
@@ -131,8 +131,14 @@ def _parse_url(text: str) -> Address:
     odd = any(c <= " " or c in "\x7f#" for c in text)
     if not url.hostname or url.username is not None or url.port == 0 or odd:
         raise ValueError(wanted)
-    import_module(".websocket", __package__)  # raises now, rather than with the first call
     return Address(url.hostname, port, url=text)
+
+
+def check_library(place: Address) -> None:
+    """Raises ImportError for a WebSocket without the library for it. It is for what a program names itself, which is to
+    be told at once, not when it is dialled."""
+    if place.url:
+        import_module(".websocket", __package__)
 
 
 def _text(given: object) -> str:
