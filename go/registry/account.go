@@ -22,10 +22,18 @@ func (a *Account) Put(id string, data []byte) (Entry, error) {
 	a.Remove(id)
 	a.sizes[id] = len(id) + len(e.Data)
 	a.bytes += a.sizes[id]
-	if len(a.sizes) > mostKeys || a.bytes > mostBytes {
-		return Entry{}, fmt.Errorf("%d entries of %d bytes, at most %d of %d", len(a.sizes), a.bytes, mostKeys, mostBytes)
+	if err := checkHeld(len(a.sizes), a.bytes); err != nil {
+		return Entry{}, err
 	}
 	return e, nil
+}
+
+// checkHeld refuses more than a watcher holds.
+func checkHeld(entries, bytes int) error {
+	if entries > mostKeys || bytes > mostBytes {
+		return fmt.Errorf("%d entries of %d bytes, at most %d of %d", entries, bytes, mostKeys, mostBytes)
+	}
+	return nil
 }
 
 // Remove takes note that nothing stands under an id any more.

@@ -89,10 +89,17 @@ func (l *looking) look(now time.Time) (came []Entry, went []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files := make(map[string]*seen, len(names))
+	files := make(map[string]*seen, min(len(names), mostKeys))
+	held := 0
 	for _, name := range names {
-		if file := l.file(name); file != nil {
-			files[name] = file
+		file := l.file(name)
+		if file == nil {
+			continue
+		}
+		files[name] = file
+		held += len(file.entry.ID) + len(file.entry.Data)
+		if err := checkHeld(len(files), held); err != nil {
+			return nil, nil, err
 		}
 	}
 	l.files = files

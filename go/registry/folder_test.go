@@ -418,3 +418,27 @@ func TestFolderIsNeverReadTorn(t *testing.T) {
 		t.Error(len(l.told), "files")
 	}
 }
+
+func TestAFolderHoldsNoMoreThanOtherRegistries(t *testing.T) {
+	folder := t.TempDir()
+	rubbish := filepath.Join(folder, "rubbish")
+	if err := errors.Join(os.WriteFile(rubbish, make([]byte, maxRecord), 0o600), os.Mkdir(filepath.Join(folder, "users"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range mostBytes/maxRecord - 2 {
+		if err := os.Symlink(rubbish, filepath.Join(folder, "users", fmt.Sprintf("%06d.json", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := newLooks(folder)
+	if came, _, err := l.look(l.now); err != nil || len(came) != 4094 {
+		t.Fatalf("%d, %v", len(came), err)
+	}
+	if err := os.Symlink(rubbish, filepath.Join(folder, "users", "more.lease")); err != nil {
+		t.Fatal(err)
+	}
+	const want = "4095 entries of 67117048 bytes, at most 100000 of 67108864"
+	if _, _, err := l.look(l.now); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -231,3 +231,16 @@ def test_who_held_a_key_holds_it_after_a_failure(tmp_path: Path, caplog: pytest.
         put(lease, other.data.decode())
         with pytest.raises(RegistryError):
             newcomer.write(100.0 + RENEWED)
+
+
+def test_a_folder_holds_no_more_than_other_registries(tmp_path: Path) -> None:
+    rubbish = tmp_path / "rubbish"
+    rubbish.write_bytes(bytes(16_384))
+    (tmp_path / "users").mkdir()
+    for number in range(4_094):
+        (tmp_path / "users" / f"{number:06}.json").symlink_to(rubbish)
+    looking = Looking(tmp_path, "users")
+    assert len(looking.look(0.0)[0]) == 4_094
+    (tmp_path / "users" / "more.lease").symlink_to(rubbish)
+    with pytest.raises(RegistryError, match=r"^4095 entries of 67117048 bytes, at most 100000 of 67108864$"):
+        looking.look(0.25)

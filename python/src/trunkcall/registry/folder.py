@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from .place import check_held
 from .record import ID_BYTES, MOST_BYTES, InvalidRecord, is_name, parse_at
 from .store import UNDER_THIS_ID, RegistryError, Watcher, Written
 from .view import Entry
@@ -113,11 +114,18 @@ class Looking:
         self._last: float | None = None
 
     def look(self, now: float) -> tuple[list[Entry], list[str]]:
-        """What came or changed, and the ids of what went, since the last look. Raises OSError."""
+        """What came or changed, and the ids of what went, since the last look. Raises OSError, RegistryError."""
         if self._last is not None and now - self._last <= LOOKED_AWAY:
             self._clock += now - self._last
         self._last = now
-        self._files = {name: seen for name in self._names() if (seen := self._file(name)) is not None}
+        files: dict[str, _Seen] = {}
+        size = 0
+        for name in self._names():
+            if (seen := self._file(name)) is not None:
+                files[name] = seen
+                size += len(seen.entry.id) + len(seen.entry.data)
+                check_held(len(files), size)
+        self._files = files
         there: dict[str, Entry] = {}
         for name, seen in self._files.items():
             if seen.lease and self._clock >= seen.changed + LEASE:

@@ -70,6 +70,12 @@ def check_free(one: Written, there: bytes) -> None:
     raise RegistryError(f"{one.record.key}: {UNDER_THIS_ID}")
 
 
+def check_held(entries: int, size: int) -> None:
+    """Raises RegistryError for more than a watcher holds, of so many bytes."""
+    if entries > MOST_KEYS or size > MOST_TOTAL:
+        raise RegistryError(f"{entries} entries of {size} bytes, at most {MOST_KEYS} of {MOST_TOTAL}")
+
+
 @dataclass(slots=True)
 class Account:
     """Makes entries of what a Source finds, and bounds what it has a client hold."""
@@ -86,9 +92,7 @@ class Account:
         self.remove(ident)
         self._sizes[ident] = len(ident) + len(entry.data)
         self._bytes += self._sizes[ident]
-        if len(self._sizes) > MOST_KEYS or self._bytes > MOST_TOTAL:
-            there = f"{len(self._sizes)} entries of {self._bytes} bytes"
-            raise RegistryError(f"{there}, at most {MOST_KEYS} of {MOST_TOTAL}")
+        check_held(len(self._sizes), self._bytes)
         return entry
 
     def remove(self, ident: str) -> None:

@@ -29,9 +29,15 @@ public final class Account {
     int size = id.length() + entry.data().length;
     sizes.put(id, size);
     bytes += size;
-    if (sizes.size() > EmbeddedTellings.MOST_KEYS || bytes > EmbeddedTellings.MOST_BYTES) {
+    check(sizes.size(), bytes);
+    return entry;
+  }
+
+  /** Throws RegistryException for more than a watcher holds. */
+  static void check(int entries, long bytes) throws RegistryException {
+    if (entries > EmbeddedTellings.MOST_KEYS || bytes > EmbeddedTellings.MOST_BYTES) {
       throw new RegistryException(
-          sizes.size()
+          entries
               + " entries of "
               + bytes
               + " bytes, at most "
@@ -39,7 +45,6 @@ public final class Account {
               + " of "
               + EmbeddedTellings.MOST_BYTES);
     }
-    return entry;
   }
 
   /** Nothing stands under an id any more. */

@@ -54,10 +54,13 @@ final class FolderLooking {
   Changes look(long now) throws IOException {
     looked.pass(now);
     Map<String, Seen> seen = new HashMap<>();
+    long held = 0;
     for (String name : names()) {
       Seen file = file(name);
       if (file != null) {
         seen.put(name, file);
+        held += file.entry.id().length() + file.entry.data().length;
+        Account.check(seen.size(), held);
       }
     }
     files = seen;

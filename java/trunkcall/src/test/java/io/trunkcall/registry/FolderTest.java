@@ -216,4 +216,18 @@ final class FolderTest {
     Folder none = new Folder(folder.resolve("none"));
     assertThrows(IOException.class, () -> none.keep(List.of(instance("a")), () -> {}));
   }
+
+  @Test
+  void holdsNoMoreThanOtherRegistries() throws IOException {
+    Path rubbish = Files.write(within.resolve("rubbish"), new byte[16_384]);
+    Files.createDirectory(folder.resolve("users"));
+    for (int i = 0; i < 4094; i++) {
+      Files.createSymbolicLink(at(String.format("%06d.json", i)), rubbish);
+    }
+    assertEquals(4094, looking.look(now).came().size());
+    Files.createSymbolicLink(at("more.lease"), rubbish);
+    RegistryException full = assertThrows(RegistryException.class, () -> looking.look(now));
+    assertEquals(
+        "4095 entries of 67117048 bytes, at most 100000 of 67108864", full.getMessage());
+  }
 }
