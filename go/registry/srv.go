@@ -46,11 +46,7 @@ func (s *SRV) Watch(ctx context.Context, service string, w *Watcher) error {
 		case err != nil && len(answers) == 0: // an error beside answers tells of some that were no names
 			return err
 		}
-		entries, err := found(service, answers)
-		if err != nil {
-			return fmt.Errorf("%s: %w", question, err)
-		}
-		w.All(entries)
+		w.All(found(service, answers))
 		if err := untilAskedAgain(ctx, w.Failed()); err != nil {
 			return err
 		}
@@ -61,8 +57,8 @@ func question(service, domain string) string {
 	return "_" + strings.ReplaceAll(service, ".", "-") + "._tcp." + domain
 }
 
-// found makes entries of answers.
-func found(service string, answers []*net.SRV) ([]Entry, error) {
+// found makes entries of answers. One that makes no record is rubbish.
+func found(service string, answers []*net.SRV) []Entry {
 	var useful []*net.SRV
 	for _, one := range answers {
 		if one.Target != "." && one.Port != 0 {
@@ -78,12 +74,9 @@ func found(service string, answers []*net.SRV) ([]Entry, error) {
 		address := fmt.Sprintf("%s:%d", host, one.Port)
 		r := Record{Service: service, ID: idOf(address), Addresses: []string{address}, ServerName: host, Weight: int(one.Weight)}
 		data, err := r.Bytes()
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, Entry{ID: r.ID, Data: data, From: "SRV " + one.Target})
+		entries = append(entries, Entry{ID: r.ID, Data: data, From: "SRV " + one.Target, Err: err})
 	}
-	return entries, nil
+	return entries
 }
 
 func lowest(answers []*net.SRV) uint16 {

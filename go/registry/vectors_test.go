@@ -307,13 +307,20 @@ func TestVectorSRV(t *testing.T) {
 		for _, a := range c.Answers {
 			answers = append(answers, &net.SRV{Target: a.Target, Port: a.Port, Priority: a.Priority, Weight: a.Weight})
 		}
-		entries, err := found(c.Service, answers)
 		texts := map[string]string{}
-		for _, e := range entries {
+		for _, e := range found(c.Service, answers) {
 			texts[e.ID] = string(e.Data)
 		}
-		if err != nil || !maps.Equal(texts, c.Entries) || question(c.Service, c.Domain) != c.Question {
-			t.Errorf("%s: %s: %v, %v", c.ID, question(c.Service, c.Domain), texts, err)
+		if !maps.Equal(texts, c.Entries) || question(c.Service, c.Domain) != c.Question {
+			t.Errorf("%s: %s: %v", c.ID, question(c.Service, c.Domain), texts)
 		}
+	}
+}
+
+func TestAnAnswerOfDNSThatIsNoRecordHarmsNoOther(t *testing.T) {
+	answers := []*net.SRV{{Target: "a b.", Port: 1}, {Target: "a.", Port: 1}}
+	entries := found("users", answers)
+	if len(entries) != 2 || entries[0].Err == nil || entries[0].From != "SRV a b." || entries[1].Err != nil || entries[1].ID != "a_1" {
+		t.Errorf("%+v", entries)
 	}
 }

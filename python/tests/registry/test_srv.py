@@ -80,7 +80,7 @@ def test_a_server_is_found_by_dns() -> None:
         (
             dns.rcode.NOERROR,
             [r"0 0 1 " + 63 * r"\000" + ".com."],
-            "_test-Names._tcp.example.com: addresses: want 1 to 16",
+            "no instance of test.Names is registered, and 1 entries are left out",
         ),
     ],
     ids=["no-name", "no-answer", "failure", "rubbish"],
@@ -94,6 +94,20 @@ def test_what_dns_says_is_told(code: dns.rcode.Rcode, records: list[str], text: 
             assert text in failure.value.message
 
     run(test)
+
+
+def test_an_answer_that_is_no_record_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        server = made("x", None)
+        port = (await server.listen("127.0.0.1:0")).rpartition(":")[2]
+        async with zone() as (kept, source), server:
+            kept.records = [f"1 0 {port} localhost.", r"1 0 1 " + 63 * r"\000" + ".com."]
+            async with finding(source) as client:
+                assert await client.call(WHO, b"", wait_for_ready=True, timeout=60) == b"x"
+                assert [one.endpoint.id for one in client.endpoints] == [f"localhost_{port}"]
+
+    run(test)
+    assert "addresses: want 1 to 16 addresses of at most 255 bytes" in caplog.text
 
 
 def test_nothing_is_published_there() -> None:

@@ -51,7 +51,7 @@ class SRV:
             asked = loop.time()
             try:
                 watcher.all(entries(service, await self._ask(asked_for)))
-            except (dns.exception.DNSException, InvalidRecord) as error:
+            except dns.exception.DNSException as error:
                 raise RegistryError(f"{asked_for}: {error}") from None
             try:
                 async with asyncio.timeout(random.uniform(0.8, 1.2) * DNS_INTERVAL):
@@ -75,7 +75,7 @@ def question(service: str, domain: str) -> str:
 
 
 def entries(service: str, answers: Iterable[Answer]) -> list[Entry]:
-    """What answers make. Raises InvalidRecord."""
+    """What answers make. One that makes no record is rubbish."""
     useful = [one for one in answers if one.target != "." and one.port]
     lowest = min((one.priority for one in useful), default=0)
     found: list[Entry] = []
@@ -90,5 +90,9 @@ def entries(service: str, answers: Iterable[Answer]) -> list[Entry]:
                 server_name=host,
                 weight=min(max(one.weight, 1), MOST_WEIGHT),
             )
-            found.append(Entry(record.id, record.to_bytes(), f"SRV {one.target}"))
+            place = f"SRV {one.target}"
+            try:
+                found.append(Entry(record.id, record.to_bytes(), place))
+            except InvalidRecord as fault:
+                found.append(Entry(record.id, b"", place, str(fault)))
     return found

@@ -56,7 +56,8 @@ public final class Srv implements Source {
       }
     }
 
-    Entry entry(String service) throws RegistryException {
+    /** The entry, which is rubbish where it makes no record. */
+    Entry entry(String service) {
       String host = target.endsWith(".") ? target.substring(0, target.length() - 1) : target;
       String address = host + ":" + port;
       ServiceRecord record =
@@ -67,7 +68,7 @@ public final class Srv implements Source {
       try {
         return Entry.of(record.id(), record.toBytes(), "SRV " + target);
       } catch (InvalidRecordException fault) {
-        throw new RegistryException(String.valueOf(fault.getMessage()));
+        return Entry.faulty(record.id(), "SRV " + target, String.valueOf(fault.getMessage()));
       }
     }
   }
@@ -89,7 +90,7 @@ public final class Srv implements Source {
   }
 
   /** The entries that answers make. */
-  static List<Entry> entries(String service, List<Answer> answers) throws RegistryException {
+  static List<Entry> entries(String service, List<Answer> answers) {
     List<Answer> useful = answers.stream().filter(Answer::useful).toList();
     int lowest = useful.stream().mapToInt(Answer::priority).min().orElse(0);
     List<Entry> found = new ArrayList<>();

@@ -1,5 +1,7 @@
 package io.trunkcall.registry;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkcall.Client;
@@ -10,6 +12,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -118,5 +121,17 @@ final class SrvTest {
     Client broken = instances.find(new Srv("broken.example", names.address()));
     String why = Instances.failure(broken).status().message();
     assertTrue(why.contains("watching test.Names: ") && why.contains("DNS"), why);
+  }
+
+  @Test
+  void anAnswerThatIsNoRecordHarmsNoOther() {
+    List<Entry> entries =
+        Srv.entries(
+            "users", List.of(new Srv.Answer("a b.", 1, 0, 0), new Srv.Answer("a.", 1, 0, 0)));
+    assertEquals(List.of("a_b_1", "a_1"), entries.stream().map(Entry::id).toList());
+    String why = String.valueOf(entries.get(0).fault());
+    assertTrue(why.startsWith("addresses[0]: want an address, not \"a b:1\""), why);
+    assertEquals("SRV a b.", entries.get(0).from());
+    assertNull(entries.get(1).fault());
   }
 }
