@@ -2,6 +2,7 @@ package io.trunkcall.registry;
 
 import io.trunkcall.Server;
 import io.trunkcall.internal.client.Backoff;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -23,7 +24,7 @@ public final class Registrar implements io.trunkcall.Registrar {
   private final CompletableFuture<@Nullable Void> published = new CompletableFuture<>();
 
   private final ReentrantLock lock = new ReentrantLock(); // of all below; nothing waits under it
-  private @Nullable Keeping keeping;
+  private final List<Keeping> keepings = new ArrayList<>(); // those that have ended are taken out
   private boolean withdrawn;
 
   private Registrar(Store store, Published said) {
@@ -55,15 +56,23 @@ public final class Registrar implements io.trunkcall.Registrar {
         throw new IllegalStateException("a registrar publishes one server, and it was stopped");
       }
       List<Written> records = said.records(server.services(), server.addresses());
-      Keeping before = keeping;
-      if (before != null && before.keeps(records)) {
-        return;
+      keepings.removeIf(one -> one.ended.isDone());
+      // What stays as it is stays published meanwhile, and is kept as before.
+      List<Written> added = new ArrayList<>(records);
+      List<CompletableFuture<?>> before = new ArrayList<>();
+      for (Keeping one : keepings) {
+        if (!one.stopped && one.isAmong(records)) {
+          added.removeIf(one::keeps);
+        } else {
+          one.stop();
+          before.add(one.ended);
+        }
       }
-      keeping = new Keeping(records, before);
-      if (before != null) {
-        before.stop();
+      if (!added.isEmpty()) {
+        Keeping keeping = new Keeping(List.copyOf(added), before);
+        keepings.add(keeping);
+        keeping.thread.start();
       }
-      keeping.thread.start();
     } finally {
       lock.unlock();
     }
@@ -74,11 +83,9 @@ public final class Registrar implements io.trunkcall.Registrar {
     lock.lock();
     try {
       withdrawn = true;
-      if (keeping == null) {
-        return CompletableFuture.completedFuture(null);
-      }
-      keeping.stop();
-      return keeping.ended;
+      keepings.forEach(Keeping::stop);
+      return CompletableFuture.allOf(
+          keepings.stream().map(one -> one.ended).toArray(CompletableFuture<?>[]::new));
     } finally {
       lock.unlock();
     }
@@ -94,22 +101,30 @@ public final class Registrar implements io.trunkcall.Registrar {
     final CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
     final Thread thread = new Thread(this, "trunkcall-registrar");
     private final List<Written> records;
-    private final @Nullable Keeping before;
+    private final CompletableFuture<?> before;
     private final String keys;
     private volatile boolean stopped;
     private volatile boolean there;
 
-    Keeping(List<Written> records, @Nullable Keeping before) {
+    /** What is kept before ends first: its records may have the same keys. */
+    Keeping(List<Written> records, List<CompletableFuture<?>> before) {
       this.records = records;
-      this.before = before;
+      this.before = CompletableFuture.allOf(before.toArray(CompletableFuture<?>[]::new));
       this.keys = records.stream().map(Written::toString).collect(Collectors.joining(", "));
       thread.setDaemon(true);
     }
 
-    boolean keeps(List<Written> others) {
-      return Arrays.deepEquals(
-          records.stream().map(Written::data).toArray(),
-          others.stream().map(Written::data).toArray());
+    /** Whether all that it keeps is to be kept. */
+    boolean isAmong(List<Written> wanted) {
+      return records.stream().allMatch(one -> wanted.stream().anyMatch(other -> same(one, other)));
+    }
+
+    boolean keeps(Written wanted) {
+      return records.stream().anyMatch(one -> same(one, wanted));
+    }
+
+    private static boolean same(Written one, Written other) {
+      return Arrays.equals(one.data(), other.data());
     }
 
     void stop() {
@@ -120,9 +135,7 @@ public final class Registrar implements io.trunkcall.Registrar {
     @Override
     public void run() {
       try {
-        if (before != null) {
-          before.ended.join(); // what it withdraws are the same keys
-        }
+        before.join();
         keep();
       } finally {
         ended.complete(null);

@@ -227,7 +227,6 @@ final class FolderTest {
     assertEquals(4094, looking.look(now).came().size());
     Files.createSymbolicLink(at("more.lease"), rubbish);
     RegistryException full = assertThrows(RegistryException.class, () -> looking.look(now));
-    assertEquals(
-        "4095 entries of 67117048 bytes, at most 100000 of 67108864", full.getMessage());
+    assertEquals("4095 entries of 67117048 bytes, at most 100000 of 67108864", full.getMessage());
   }
 }

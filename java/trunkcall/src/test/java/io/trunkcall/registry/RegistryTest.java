@@ -17,9 +17,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -175,6 +177,36 @@ final class RegistryTest {
     Method<byte[], byte[]> odd = Method.unary("/a b/Say", Codec.raw(), Codec.raw());
     server.register(Handler.unary(odd, (request, call) -> request));
     assertEquals(before, files());
+  }
+
+  @Test
+  void whatStaysAsItIsStaysPublished() throws Exception {
+    BlockingQueue<String> said = new LinkedBlockingQueue<>();
+    Store store =
+        new Store() {
+          @Override
+          public void watch(String service, Watcher watcher) {}
+
+          @Override
+          public void keep(List<Written> records, Runnable published) throws InterruptedException {
+            said.add("keeps " + records.stream().map(one -> one.record().service()).toList());
+            published.run();
+            try {
+              new CountDownLatch(1).await();
+            } catch (InterruptedException end) {
+              said.add("withdraws " + records.size());
+            }
+          }
+        };
+    Server server = instances.server("x", Registrar.of(store));
+    server.listen("127.0.0.1:0");
+    assertEquals("keeps [" + Instances.SERVICE + "]", said.take());
+    Method<byte[], byte[]> more = Method.unary("/test.More/Say", Codec.raw(), Codec.raw());
+    server.register(Handler.unary(more, (request, call) -> request));
+    assertEquals("keeps [test.More]", said.take());
+    Instances.stop(server);
+    assertEquals(List.of("withdraws 1", "withdraws 1"), List.of(said.take(), said.take()));
+    assertTrue(said.isEmpty());
   }
 
   /** A registrar whose withdrawing ends when the test says so. */
