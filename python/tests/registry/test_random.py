@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from google.protobuf.message import DecodeError
 
@@ -87,10 +87,10 @@ class Holding:
     def __init__(self) -> None:
         self.there: dict[str, bytes] = {}
 
-    def all(self, entries: Sequence[Entry], /) -> None:
+    def all(self, entries: Iterable[Entry], /) -> None:
         self.there = {one.id: one.data for one in entries}
 
-    def change(self, came: Sequence[Entry], went: Sequence[str], /) -> None:
+    def change(self, came: Iterable[Entry], went: Iterable[str], /) -> None:
         self.there.update((one.id, one.data) for one in came)
         for ident in went:
             self.there.pop(ident, None)

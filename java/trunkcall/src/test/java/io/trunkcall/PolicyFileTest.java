@@ -193,8 +193,7 @@ final class PolicyFileTest {
       pipe(bench.file);
       bench.look();
       bench.look();
-      assertEquals(
-          "refused policy.yaml: want a file, not a folder or the like", heard.next());
+      assertEquals("refused policy.yaml: want a file, not a folder or the like", heard.next());
       Governing.exchange(bench.file, THREE_TIMES);
       bench.look();
       assertEquals("taken policy.yaml", heard.next());
