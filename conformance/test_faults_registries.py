@@ -1,9 +1,9 @@
 """Faults of registries: calls go on, and servers come back under their names, whatever becomes of the registry.
 
 Real ones (harness/registries): they are killed, stopped, cut off, emptied, filled with rubbish, and end leases before
-their time; the embedded registry, kept by a reference program, and a folder as well. WITHOUT says what there is not to
-be done to one. In small leases are short; in full they are what the specification says, and what stops, stops for a
-minute. After each the ledgers are laid beside each other (I1 to I3), and gauges are back (I4).
+their time; the embedded registry, kept by a reference program, and a folder as well. WITHOUT names the faults that a
+store cannot have, and why. In small leases are short; in full they are what the specification says, and what stops,
+stops for a minute. After each the ledgers are laid beside each other (I1 to I3), and gauges are back (I4).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from .languages import having
 SERVICE = "trunkcall.bench.v1.BenchService"
 LEASE = 15 if FULL else 2
 ROUNDS = size(1, 20)  # of the same, each when servers stand there again
+SINCE = 8  # descriptors of the registry for the server that came last, and of its own runtime, as its files
 STOPPED = size(4.0, 60.0)  # seconds, in any case longer than a lease but a folder's
 NOTICED = 150.0  # how long a client may take to hear of a change after the registry is back, with all pauses
 
@@ -219,7 +220,7 @@ class Registries(FaultTest):
             if server.running:
                 await self.assert_settled(server, before)
         if self.keeper:
-            await until("the registry's descriptors are back", lambda: self.descriptors() <= self.watched + 8, LIMIT)
+            await until("the registry's descriptors are back", lambda: self.descriptors() <= self.watched + SINCE, LIMIT)
 
     def descriptors(self) -> int:
         process = self.registry.process

@@ -67,7 +67,7 @@ func (m *movingLatency) add(sample float64, now time.Duration) {
 		m.mean.Store(math.Float64bits(sample))
 		return
 	}
-	age := min(before-time.Duration(m.first.Load()), latencyTime)
+	age := max(0, min(before-time.Duration(m.first.Load()), latencyTime)) // others may have set it anew meanwhile
 	weight := float64(since) / float64(age+since)
 	for {
 		old := m.mean.Load()

@@ -83,9 +83,11 @@ def filled(store: RegistryServer | Embedded, count: int) -> Generator[None]:
         return
     name = store.name if isinstance(store, Embedded) else store.name_at(store.address, lease=3600)
     filling = Process([str(MEASURE), "fill", "--registry", name, "--count", str(count)], stdin=True)
-    filling.line(PATIENCE)
-    yield
-    filling.end(30.0)
+    try:
+        filling.line(PATIENCE)
+        yield
+    finally:
+        filling.end(30.0)
 
 
 def measure(store: RegistryServer | Embedded, client: str, options: argparse.Namespace) -> str:
@@ -109,6 +111,8 @@ def measure(store: RegistryServer | Embedded, client: str, options: argparse.Nam
     for process in (watching, changing):
         process.end(30.0)
     late = sorted((heard[one] - at) / 1e6 for one, at in made.items() if one in heard)
+    if not late:
+        raise Failed(f"{store.scheme}, {client}: of {len(made)} changes none was seen")
     p50, p99 = late[len(late) // 2], late[len(late) * 99 // 100]
     over = sum(1 for one in late if one > 50)
     return (

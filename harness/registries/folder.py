@@ -56,8 +56,6 @@ class Folder(Store):
 
     def empty(self) -> None:
         """Servers may write meanwhile."""
-        while True:
-            with contextlib.suppress(OSError):
-                for path in self.here.iterdir():
-                    shutil.rmtree(path)
-                return
+        for path in self.here.iterdir():
+            while path.exists():
+                shutil.rmtree(path, ignore_errors=True)

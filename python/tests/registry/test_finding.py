@@ -267,6 +267,47 @@ def test_that_a_store_cannot_withdraw_is_logged(caplog: pytest.LogCaptureFixture
     assert caplog.messages == [f"not withdrawn from a registry in order: {SERVICE}/x: OSError: it sticks"]
 
 
+class Slow:
+    """A store that withdraws when the test says so."""
+
+    def __init__(self) -> None:
+        self.said: asyncio.Queue[str] = asyncio.Queue()
+        self.ends = asyncio.Event()
+
+    async def watch(self, service: str, watcher: Watcher, /) -> None:
+        raise NotImplementedError
+
+    async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
+        self.said.put_nowait("keeps")
+        published()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.said.put_nowait("withdraws")
+            try:
+                await self.ends.wait()
+                self.said.put_nowait("has withdrawn")
+            except asyncio.CancelledError:
+                self.said.put_nowait("is cut short")
+                raise
+
+
+def test_what_withdraws_is_not_cut_short() -> None:
+    async def test() -> None:
+        store = Slow()
+        server = await publish(store, "x")
+        assert await store.said.get() == "keeps"
+        await server.listen("127.0.0.1:0")
+        assert await store.said.get() == "withdraws"
+        await server.listen("127.0.0.1:0")
+        store.ends.set()
+        assert await store.said.get() == "has withdrawn"
+        assert await store.said.get() == "keeps"
+        await server.stop()
+
+    run(test)
+
+
 def test_what_is_no_registrar_is_refused() -> None:
     with pytest.raises(TypeError, match="registrar"):
         Server(registrar=object())  # type: ignore[arg-type]

@@ -226,7 +226,8 @@ def test_a_watch_whose_connection_dies_in_silence(
             await until(client, "first")
             second = await publish(store, "second")
             await until(client, "first", "second")  # the watch tells
-            assert swallow() == 1
+            caplog.clear()
+            assert swallow() >= 1
             third = await publish(store, "third")
             await until(client, "first", "second", "third")
             assert "has not answered for 2 s" in caplog.text

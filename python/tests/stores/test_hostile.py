@@ -70,7 +70,7 @@ def of_json(value: Any, more: str = "X-Consul-Index: 7\r\n") -> bytes:
 
 
 def base64(text: str) -> str:
-    return b64encode(text.encode()).decode()
+    return b64encode(text.encode("utf-8", "surrogateescape")).decode()
 
 
 async def failure(name: str) -> str:
@@ -125,6 +125,7 @@ RANGE = {"header": {"revision": "3"}, "kvs": [], "count": "0"}
         ({**RANGE, "kvs": [{"key": "?"}]}, {}, "another form than it should"),
         ({**RANGE, "kvs": [{"key": base64("/z"), "value": 1}]}, {}, "another form than it should"),
         ({**RANGE, "more": True, "kvs": [{"key": base64("/")}]}, {}, "keys that do not ascend"),
+        ({**RANGE, "kvs": [{"key": base64("/z\udc80")}, {"key": base64("/z\u00e9")}]}, {}, "no JSON object"),  # they do
         (RANGE, {"error": {"message": "no leader"}}, "ended the watch: {'message': 'no leader'}"),
         (RANGE, {"result": {"canceled": True, "cancel_reason": "why"}}, "etcd has ended the watch: why"),
         (RANGE, {"result": {"compact_revision": "9"}}, "forgotten what changed up to its revision 9"),

@@ -75,7 +75,12 @@ class Etcd:
 
 def _text(key: str | bytes) -> str:
     """Bytes as etcd's JSON has them."""
-    return b64encode(key.encode("utf-8", "surrogateescape") if isinstance(key, str) else key).decode()
+    return b64encode(_bytes(key) if isinstance(key, str) else key).decode()
+
+
+def _bytes(key: str) -> bytes:
+    """By these etcd orders its keys."""
+    return key.encode("utf-8", "surrogateescape")
 
 
 def _behind(prefix: str) -> str:
@@ -164,7 +169,7 @@ class Looking:
                 pairs = part.get("kvs", [])
                 for pair in pairs:
                     key = _key_of(pair)
-                    if key < start:  # which might have no end
+                    if _bytes(key) < _bytes(start):  # which might have no end
                         raise RegistryError("etcd answered with keys that do not ascend")
                     start = f"{key}\0"
                     entries.append(self._entry(pair))

@@ -16,6 +16,12 @@ _GRPC = ("grpc.health.", "grpc.reflection.")
 _EVERYWHERE = ("0.0.0.0:", "[::]:")
 
 
+def _stop(task: asyncio.Task[None]) -> None:
+    """Once: what is cancelled again would cut its withdrawing short."""
+    if not task.cancelling():
+        task.cancel()
+
+
 class Registrar:
     """Publishes one server: it is given to it by `Server(registrar=…)`. Belongs to the server's loop."""
 
@@ -64,7 +70,7 @@ class Registrar:
         # What stays as it is stays published meanwhile, and is kept as before.
         for task, kept in self._tasks.items():
             if not all(one in wanted for one in kept):
-                task.cancel()
+                _stop(task)
         staying = [kept for task, kept in self._tasks.items() if not task.cancelling()]
         new = [one for one in wanted if not any(one in kept for kept in staying)]
         if new:
@@ -78,7 +84,7 @@ class Registrar:
         self._withdrawn = True
         tasks = list(self._tasks)
         for task in tasks:
-            task.cancel()
+            _stop(task)
         if tasks:
             await asyncio.wait(tasks)
 

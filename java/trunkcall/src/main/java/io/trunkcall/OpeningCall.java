@@ -262,7 +262,7 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
 
   private boolean openOn(Carrier on) {
     Session session = on.session();
-    given = turn == 0 ? began : Clock.micros(); // it has begun just now, or has waited
+    given = Clock.micros();
     session.setNow(given);
     carrier = on;
     OutgoingCall opened;

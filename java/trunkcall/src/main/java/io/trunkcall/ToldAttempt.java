@@ -18,7 +18,7 @@ final class ToldAttempt implements Runnable {
   private long took; // µs
   private @Nullable Status status;
 
-  private boolean begun; // the observer was told so, of its thread
+  private boolean begun; // the observer was told of the begin; used by the thread that tells it
 
   ToldAttempt(AttemptObserver observer, CallAttempt attempt, long given) {
     this.observer = observer;

@@ -9,6 +9,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -44,6 +45,7 @@ final class SequenceTest {
       assertTrue(sequence.add(() -> later.complete(Thread.currentThread())));
     }
     assertSame(thread, Pair.await(later));
+    LockSupport.unpark(thread); // which rests again
   }
 
   @Test

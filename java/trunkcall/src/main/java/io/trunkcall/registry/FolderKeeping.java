@@ -1,7 +1,6 @@
 package io.trunkcall.registry;
 
 import io.trunkcall.internal.transport.Clock;
-import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -221,7 +220,7 @@ final class FolderKeeping {
         if (Arrays.equals(there, one.data())) {
           Files.deleteIfExists(path);
         }
-      } catch (FileNotFoundException | NoSuchFileException gone) {
+      } catch (NoSuchFileException gone) {
         // Somebody else has removed it.
       } catch (IOException fault) {
         failed = fault;

@@ -70,8 +70,8 @@ public final class Registrar implements io.trunkcall.Registrar {
       }
       if (!added.isEmpty()) {
         Keeping keeping = new Keeping(List.copyOf(added), before);
-        keepings.add(keeping);
         keeping.thread.start();
+        keepings.add(keeping);
       }
     } finally {
       lock.unlock();
@@ -128,8 +128,10 @@ public final class Registrar implements io.trunkcall.Registrar {
     }
 
     void stop() {
-      stopped = true;
-      thread.interrupt();
+      if (!stopped) { // a second interrupt would cut its withdrawing short
+        stopped = true;
+        thread.interrupt();
+      }
     }
 
     @Override

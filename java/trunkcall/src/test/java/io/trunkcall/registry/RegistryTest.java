@@ -209,6 +209,44 @@ final class RegistryTest {
     assertTrue(said.isEmpty());
   }
 
+  @Test
+  void whatWithdrawsIsNotCutShort() throws Exception {
+    BlockingQueue<String> said = new LinkedBlockingQueue<>();
+    CountDownLatch ends = new CountDownLatch(1);
+    Store store =
+        new Store() {
+          @Override
+          public void watch(String service, Watcher watcher) {}
+
+          @Override
+          public void keep(List<Written> records, Runnable published) {
+            said.add("keeps");
+            published.run();
+            try {
+              new CountDownLatch(1).await();
+            } catch (InterruptedException end) {
+              said.add("withdraws");
+            }
+            try {
+              ends.await();
+              said.add("has withdrawn");
+            } catch (InterruptedException again) {
+              said.add("is cut short");
+            }
+          }
+        };
+    Server server = instances.server("x", Registrar.of(store));
+    server.listen("127.0.0.1:0");
+    assertEquals("keeps", said.take());
+    server.listen("127.0.0.1:0");
+    assertEquals("withdraws", said.take());
+    server.listen("127.0.0.1:0");
+    ends.countDown();
+    assertEquals("has withdrawn", said.take());
+    assertEquals("keeps", said.take());
+    Instances.stop(server);
+  }
+
   /** A registrar whose withdrawing ends when the test says so. */
   private static final class Slow implements io.trunkcall.Registrar {
     final CountDownLatch asked = new CountDownLatch(1);
