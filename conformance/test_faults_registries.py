@@ -220,7 +220,7 @@ class Registries(FaultTest):
             if server.running:
                 await self.assert_settled(server, before)
         if self.keeper:
-            await until("the registry's descriptors are back", lambda: self.descriptors() <= self.watched + SINCE, LIMIT)
+            await until("its descriptors are back", lambda: self.descriptors() <= self.watched + SINCE, LIMIT)
 
     def descriptors(self) -> int:
         process = self.registry.process

@@ -22,7 +22,7 @@ class Slow(FaultTest):
         before = await self.settled(server)
         load = await self.load(
             server.address,
-            f"--mix Behave,Say --callers 20 --connections 3 --timeout 100ms-300ms --duration {size(4, 40)}s",
+            "--mix Behave,Say --callers 20 --connections 3 --timeout 100ms-300ms --duration 600s",
             waitMs=1,
         )
         await until("calls are executed", lambda: server.ledger.stat().st_size > 100_000)
@@ -31,7 +31,7 @@ class Slow(FaultTest):
         server.signal(signal.SIGCONT)
         began = server.ledger.stat().st_size
         await until("calls are executed again", lambda: server.ledger.stat().st_size > began + 50_000)
-        await load.end()
+        await load.stop()
         report = self.check()
         self.assertGreaterEqual(report.outcomes["DEADLINE_EXCEEDED", "unknown"], 20, report)
         # A server counts from when it reads the call, and knows nothing of the time that it stood still. What it had

@@ -96,7 +96,8 @@ final class HalfAnswersTest {
           try {
             new InstanceLooking(agent(), service, within).watch(watcher);
           } catch (HttpTimeoutException fault) {
-            if (String.valueOf(fault.getMessage()).startsWith("Consul")) { // not of the answer's head
+            if (String.valueOf(fault.getMessage())
+                .startsWith("Consul")) { // not of the answer's head
               failed.complete(fault);
             }
             throw fault;
