@@ -50,7 +50,6 @@ func busy(t *testing.T, rules string, test func(*testing.T, *trunkcall.Client)) 
 	t.Helper()
 	path := policyFile(t, rules)
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		where := "mem:" + t.Name()
 		s := newServer(t, trunkcall.WithAdmission(func(context.Context, *trunkcall.Arrival) (trunkcall.Admission, error) {
 			return trunkcall.Admission{}, trunkcall.Status{Code: trunkcall.ResourceExhausted, RetryAfter: 20 * time.Millisecond}.Err()

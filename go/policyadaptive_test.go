@@ -74,7 +74,6 @@ func TestAnAdaptiveLimitOfAServerFollowsItsHandlers(t *testing.T) {
 	path := policyFile(t, "defaults:\n  server_concurrency:\n"+adaptive)
 	a := &repeatedly{}
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		s := newServer(t, trunkcall.WithPolicyFile(path))
 		if err := s.Register(a.handler()); err != nil {
 			t.Fatal(err)

@@ -70,7 +70,6 @@ func governed(t *testing.T, text string, a *repeatedly, test func(t *testing.T, 
 	t.Helper()
 	path := policyFile(t, text)
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		where := "mem:" + t.Name()
 		s := newServer(t)
 		if err := s.Register(a.handler()); err != nil {
@@ -85,10 +84,6 @@ func governed(t *testing.T, text string, a *repeatedly, test func(t *testing.T, 
 		test(t, c, path)
 	})
 }
-
-// settle gives goroutines that look around from time to time the time to see that nothing is left: a bubble must not
-// end before.
-func settle() { time.Sleep(time.Minute) }
 
 const retrying = `defaults:
   timeout: 10s
@@ -350,7 +345,6 @@ func TestABadPolicyFileFailsAtOnce(t *testing.T) {
 func TestAPolicyFileOfAServerIsExchanged(t *testing.T) {
 	path := policyFile(t, "defaults:\n  server_rate:\n    per_second: 1\n    burst: 1\n")
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		told := make(chan string, 10)
 		s := newServer(t, trunkcall.WithPolicyFile(path), trunkcall.WithObserver(trunkcall.Observer{
 			PolicyTaken:   func(string) { told <- "taken" },

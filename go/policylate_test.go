@@ -79,7 +79,6 @@ func breaks(t *testing.T, h held, opens bool) {
 	t.Helper()
 	path := policyFile(t, "defaults:\n  timeout: 1s\n  breaker:\n    consecutive: 1\n    codes: [DEADLINE_EXCEEDED]\n"+h.policy)
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		a := &repeatedly{answer: func(ctx context.Context, run int) error {
 			if run == 1 && h.first != nil {
 				return h.first(ctx, run)

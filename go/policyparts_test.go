@@ -20,7 +20,6 @@ func several(t *testing.T, text string, servers []*repeatedly, test func(t *test
 	t.Helper()
 	path := policyFile(t, text)
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		var set []trunkcall.Endpoint
 		for i, a := range servers {
 			where := fmt.Sprintf("mem:%s/%d", t.Name(), i)
@@ -282,7 +281,6 @@ func TestLimitsOfAClient(t *testing.T) {
 func TestLimitsOfAServerGoByPriority(t *testing.T) {
 	path := policyFile(t, "defaults:\n  server_concurrency:\n    limit: 4\n  server_rate:\n    per_second: 1000\n")
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		s := newServer(t, trunkcall.WithPolicyFile(path))
 		seen := make(chan trunkcall.Priority, 100)
 		if err := s.Register(echo.Handler(func(ctx context.Context, in *payload) (*payload, error) {
@@ -337,7 +335,6 @@ func TestLimitsOfAServerGoByPriority(t *testing.T) {
 func TestAPrioritySurvivesTheHop(t *testing.T) {
 	file := policyFile(t, "services:\n  test.Service:\n    methods:\n      Echo:\n        priority: critical\n")
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		seen := make(chan trunkcall.Priority, 10)
 		back, front := "mem:"+t.Name()+"/back", "mem:"+t.Name()+"/front"
 		inner := newClient(t, back, trunkcall.WithPolicyFile(policyless(t, file)))

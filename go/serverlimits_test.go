@@ -13,7 +13,6 @@ func TestAnAdaptiveLimitOfAServerDoesNotCountRequestsThatCannotBeDecoded(t *test
 	path := policyFile(t, "defaults:\n  server_concurrency:\n    adaptive:\n      start: 8\n      samples: 2\n      window: 1ms\n")
 	a := &repeatedly{answer: takes(10 * time.Millisecond)}
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		s := newServer(t, trunkcall.WithPolicyFile(path))
 		if err := s.Register(a.handler()); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,6 @@ func TestRetriesOfFourTiersMakeNoStorm(t *testing.T) {
 	path := policyFile(t, "defaults:\n  idempotent: true\n  timeout: 5s\n  retries:\n    attempts: 3\n    backoff: 10ms\n    max_backoff: 20ms\n")
 	var last *repeatedly
 	synctest.Test(t, func(t *testing.T) {
-		defer settle()
 		answer := func(context.Context, int) error { return trunkcall.Errorf(trunkcall.Unavailable, "down") }
 		var top *trunkcall.Client
 		for tier := tiers; tier > 0; tier-- {

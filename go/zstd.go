@@ -8,6 +8,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -23,17 +24,38 @@ func (zstandard) Number() uint8 { return wire.Zstd }
 // maxZstdWindow bounds how far back a frame may refer (spec/limits.md 1).
 const maxZstdWindow = 8 << 20
 
-var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(cap(turns)), zstd.WithLowerEncoderMem(true))
-})
+// The process has one encoder and one decoder. They have channels, so those that are made in a bubble of
+// testing/synctest stay there (roles.InBubble): they are for one message.
+var (
+	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) { return newZstdEncoder(cap(turns)) })
+	zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) { return newZstdDecoder(cap(turns)) })
+)
 
-var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(cap(turns)), zstd.WithDecoderLowmem(true),
+func newZstdEncoder(concurrency int) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(concurrency), zstd.WithLowerEncoderMem(true))
+}
+
+func newZstdDecoder(concurrency int) (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(concurrency), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecodeAllCapLimit(true))
-})
+}
+
+func takeZstdEncoder() (*zstd.Encoder, error) {
+	if roles.InBubble() {
+		return newZstdEncoder(1)
+	}
+	return zstdEncoder()
+}
+
+func takeZstdDecoder() (*zstd.Decoder, error) {
+	if roles.InBubble() {
+		return newZstdDecoder(1)
+	}
+	return zstdDecoder()
+}
 
 func (zstandard) Compress(dst, message []byte) ([]byte, error) {
-	e, err := zstdEncoder()
+	e, err := takeZstdEncoder()
 	if err != nil {
 		return dst, err
 	}
@@ -41,7 +63,7 @@ func (zstandard) Compress(dst, message []byte) ([]byte, error) {
 }
 
 func (zstandard) Decompress(dst, data []byte, limit int) ([]byte, error) {
-	d, err := zstdDecoder()
+	d, err := takeZstdDecoder()
 	if err != nil {
 		return dst, err
 	}

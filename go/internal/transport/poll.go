@@ -26,7 +26,7 @@ func (c *Conn) shouldPollLocked() bool {
 	if from == 0 {
 		from = pollFrom
 	}
-	return canPoll && c.raw != nil && !c.keepsSocket && openConns.Load() > from
+	return canPoll && c.raw != nil && !c.keepsSocket && !c.roles.Bubbled() && openConns.Load() > from
 }
 
 // polled is the socket of a connection that a poller waits for. Its counts change under the connection's lock.

@@ -21,7 +21,7 @@ const soloGap = 500e3
 // opened the only call, if nobody has it. It also finds out whether calls come
 // one after the other.
 func (c *Conn) takeReadingLocked() bool {
-	if c.raw == nil || c.polled != nil || c.session.OpenCalls() != 1 || c.session.OpenServed() != 0 {
+	if c.raw == nil || c.roles.Bubbled() || c.polled != nil || c.session.OpenCalls() != 1 || c.session.OpenServed() != 0 {
 		c.roles.Solo = false
 		return false
 	}

@@ -50,7 +50,7 @@ func (c *Conn) spinsLocked() {
 	s := &c.spin
 	others := inputs.Load() - s.inputs
 	s.inputs += others
-	s.wanted = !c.config.NoSpinning && s.lone(c.session.OpenCalls(), c.session.OpenServed(), c.roles.Solo) && others <= 1 && !c.shouldPollLocked()
+	s.wanted = !c.config.NoSpinning && !c.roles.Bubbled() && s.lone(c.session.OpenCalls(), c.session.OpenServed(), c.roles.Solo) && others <= 1 && !c.shouldPollLocked()
 	s.calls = 0
 }
 

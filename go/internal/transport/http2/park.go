@@ -9,7 +9,7 @@ import "github.com/trunkcall/trunkcall/go/internal/transport"
 // parkLocked leaves a connection that nobody reads to a poller, if that is worth it.
 func (c *Conn) parkLocked() bool {
 	interval := int64(c.config.KeepaliveInterval)
-	if c.config.NoPollers || c.raw == nil || !c.greeted || c.untaken || c.start != c.end || len(c.streams) > 0 || c.orphans > 0 ||
+	if c.config.NoPollers || c.raw == nil || c.roles.Bubbled() || !c.greeted || c.untaken || c.start != c.end || len(c.streams) > 0 || c.orphans > 0 ||
 		interval < 0 || c.lastRead-c.quietSince < interval || c.lastRead == c.parkedRead {
 		return false
 	}

@@ -58,7 +58,7 @@ func (r *Roles) FlushUnlock() {
 	}
 	r.Scheduled = true
 	r.leftToWoken.Store(false)
-	if (r.resuming.Load() > 0 || r.conn.CallersLocked()) && !ProcessorsHeld() {
+	if (r.resuming.Load() > 0 || r.conn.CallersLocked()) && !r.processorsHeld() {
 		if !r.yieldLocked() {
 			r.conn.Unlock()
 			return
@@ -141,7 +141,7 @@ func (r *Roles) Resuming() (callers int32, left bool) { return r.resuming.Load()
 // gatherLocked lets handlers that are about to end append their answers to what w is
 // about to write. It releases the lock in between.
 func (r *Roles) gatherLocked(w *Worker) {
-	if !r.conn.ServesLocked() || ProcessorsHeld() {
+	if w.bubbled || !r.conn.ServesLocked() || r.processorsHeld() {
 		return
 	}
 	r.Scheduled = true

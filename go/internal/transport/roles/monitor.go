@@ -89,7 +89,7 @@ type unread struct {
 }
 
 // monitor is one for the whole process, however many clients and servers it
-// has. It is there only while there is something to watch.
+// has, except those in bubbles. It is there only while there is something to watch.
 var monitor struct {
 	on      atomic.Bool
 	mu      sync.Mutex // taken after a Conn's lock, if with one
@@ -123,8 +123,9 @@ func (r *Roles) LeaveUnread() {
 // EndUnread says that somebody sees to the input again.
 func (r *Roles) EndUnread() { r.unread.left.Store(false) }
 
+// startWatch does nothing in a bubble: one who calls from there with a client made outside.
 func startWatch() {
-	if !monitor.on.Load() && monitor.on.CompareAndSwap(false, true) {
+	if !monitor.on.Load() && !InBubble() && monitor.on.CompareAndSwap(false, true) {
 		go keepWatch()
 	}
 }

@@ -39,7 +39,7 @@ func (p *Pool) run(next work) {
 	n := len(p.idle)
 	if n == 0 {
 		p.mu.Unlock()
-		w := &Worker{pool: p, work: make(chan work, 1)}
+		w := &Worker{pool: p, work: make(chan work, 1), bubbled: InBubble()}
 		go w.loop(next)
 		return
 	}

@@ -7,6 +7,7 @@
 //	Pool     those goroutines, and tasks for them                (pool.go, task.go)
 //	FlushUnlock   what those do that append outside a worker          (gather.go)
 //	monitor  looks where somebody is held up                     (monitor.go)
+//	InBubble where nobody can                                    (bubble.go)
 //
 // How to read and write is the connection's own business: it implements Conn, and each of its
 // streams Call.
@@ -73,9 +74,10 @@ type Call interface {
 // Roles is what goroutines do on one connection: each role is held by one of them at
 // a time. The exported fields are guarded by the connection's lock.
 type Roles struct {
-	conn Conn
-	mu   *sync.Mutex // the connection's lock
-	pool *Pool
+	conn    Conn
+	mu      *sync.Mutex // the connection's lock
+	pool    *Pool
+	bubbled bool // bubble.go
 
 	Reading   bool // some goroutine reads
 	ReadingOn bool // it reads more before any call that it has read may start
@@ -97,7 +99,7 @@ type Roles struct {
 // Init makes r that of a connection with the lock mu, whose goroutines are those
 // of pool.
 func (r *Roles) Init(conn Conn, mu *sync.Mutex, pool *Pool) {
-	r.conn, r.mu, r.pool = conn, mu, pool
+	r.conn, r.mu, r.pool, r.bubbled = conn, mu, pool, InBubble()
 }
 
 // StartLocked has a goroutine of the pool begin to read.

@@ -59,9 +59,9 @@ func (q *tasks) serve(w *Worker) {
 		if t == nil {
 			break
 		}
-		if q.drainer == nil && q.pace.Quick() {
+		if q.drainer == nil && w.canTrust(&q.pace) {
 			q.drainer = w
-		} else if q.drainer == w && !q.pace.Quick() {
+		} else if q.drainer == w && !w.canTrust(&q.pace) {
 			q.drainer = nil
 		}
 		watched := q.drainer == w

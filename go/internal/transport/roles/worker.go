@@ -8,6 +8,7 @@ type Worker struct {
 	pool     *Pool
 	work     chan work
 	poller   Poller   // whose goroutine this is, nil for those of the pool
+	bubbled  bool     // bubble.go
 	watched  *watched // while what runs is watched over
 	serving  Call     // whose handler runs
 	at       *Roles   // its connection's
@@ -116,7 +117,7 @@ func (r *Roles) readLocked() {
 // beside it. It releases the lock in between.
 func (r *Roles) runLocked(w *Worker, call Call) (takesTime bool) {
 	pace, arrived := call.Timing()
-	quick, inline := pace.Quick(), pace == Inline
+	quick, inline := w.canTrust(pace), pace == Inline
 	watching := !r.HelperPending && quick
 	help := !watching && !inline && r.WantHelperLocked()
 	r.conn.Unlock()
@@ -128,6 +129,9 @@ func (r *Roles) runLocked(w *Worker, call Call) (takesTime bool) {
 	r.handle(w, call, pace, arrived)
 	return !quick && !inline
 }
+
+// canTrust reports whether a handler or task with that pace may run with nobody called beforehand.
+func (w *Worker) canTrust(pace *Pace) bool { return pace.Quick() && !w.bubbled }
 
 // handle runs a call and sends its answer. It returns with the lock held.
 func (r *Roles) handle(w *Worker, call Call, pace *Pace, arrived int64) {
