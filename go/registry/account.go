@@ -22,16 +22,16 @@ func (a *Account) Put(id string, data []byte) (Entry, error) {
 	a.Remove(id)
 	a.sizes[id] = len(id) + len(e.Data)
 	a.bytes += a.sizes[id]
-	if err := checkHeld(len(a.sizes), a.bytes); err != nil {
+	if err := checkHeld(len(a.sizes), a.bytes, mostBytes); err != nil {
 		return Entry{}, err
 	}
 	return e, nil
 }
 
 // checkHeld refuses more than a watcher holds.
-func checkHeld(entries, bytes int) error {
-	if entries > mostKeys || bytes > mostBytes {
-		return fmt.Errorf("%d entries of %d bytes, at most %d of %d", entries, bytes, mostKeys, mostBytes)
+func checkHeld(entries, bytes, most int) error {
+	if entries > mostKeys || bytes > most {
+		return fmt.Errorf("%d entries of %d bytes, at most %d of %d", entries, bytes, mostKeys, most)
 	}
 	return nil
 }
@@ -40,12 +40,6 @@ func checkHeld(entries, bytes int) error {
 func (a *Account) Remove(id string) {
 	a.bytes -= a.sizes[id]
 	delete(a.sizes, id)
-}
-
-// Has reports whether something stands under an id.
-func (a *Account) Has(id string) bool {
-	_, ok := a.sizes[id]
-	return ok
 }
 
 // IDs are those under which something stands.

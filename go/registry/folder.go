@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
@@ -16,14 +18,15 @@ import (
 
 // Times of a folder (spec/registry.md 7).
 const (
-	leaseFor   = 15 * time.Second
-	renewEach  = leaseFor / 3
-	lookEach   = 250 * time.Millisecond
-	lookPart   = 20              // a look takes one part in so many of the time
-	lookedAway = 5 * time.Second // a pause between two looks that does not count
-	cleanEach  = time.Minute
-	uncleanFor = 5 * time.Minute
-	yieldEach  = time.Second // how often a file is looked at that was left to another server
+	leaseFor    = 15 * time.Second
+	renewEach   = leaseFor / 3
+	lookEach    = 250 * time.Millisecond
+	lookPart    = 20              // a look takes one part in so many of the time
+	lookedAway  = 5 * time.Second // a pause between two looks that does not count
+	mostRubbish = 10_000
+	cleanEach   = time.Minute
+	uncleanFor  = 5 * time.Minute
+	yieldEach   = time.Second // how often a file is looked at that was left to another server
 
 	leaseEnds, byHandEnds, unfinishedEnds = ".lease", ".json", ".tmp"
 )
@@ -43,7 +46,7 @@ func NewFolder(path string) *Folder { return &Folder{path: path} }
 
 // Watch is Source.
 func (f *Folder) Watch(ctx context.Context, service string, w *Watcher) error {
-	l := looking{folder: f.path, service: service, files: map[string]*seen{}}
+	l := newLooking(f.path, service)
 	for first := true; ; first = false {
 		began := time.Now()
 		came, went, err := l.look(began)
@@ -68,10 +71,19 @@ func (f *Folder) Watch(ctx context.Context, service string, w *Watcher) error {
 // looking is what a watcher has seen of the files of a service.
 type looking struct {
 	folder, service string
+	mostBytes       int // of records
+	mostRubbish     int // files that are no records and are kept in mind
+	seed            maphash.Seed
 	files           map[string]*seen // by name
 	told            map[string]Entry // what the watcher was told of, by id
 	clock           time.Duration    // how long it has looked
 	last            time.Time
+}
+
+func newLooking(folder, service string) *looking {
+	return &looking{
+		folder: folder, service: service, mostBytes: mostBytes, mostRubbish: mostRubbish, seed: maphash.MakeSeed(), files: map[string]*seen{},
+	}
 }
 
 // seen is a file.
@@ -80,9 +92,11 @@ type seen struct {
 	changed time.Duration // when, by the looking's clock
 	entry   Entry
 	lease   bool
+	lasting bool // it is no record, but was one, which may still count
 }
 
-// look looks at the files, and returns what came or changed, and the ids of what went.
+// look looks at the files, and returns what came or changed, and the ids of what went. Only records count for what a
+// watcher holds: what is none leaves nothing but its entry, and that only of so many.
 func (l *looking) look(now time.Time) (came []Entry, went []string, err error) {
 	l.pass(now)
 	names, err := l.names()
@@ -90,20 +104,30 @@ func (l *looking) look(now time.Time) (came []Entry, went []string, err error) {
 		return nil, nil, err
 	}
 	files := make(map[string]*seen, min(len(names), mostKeys))
-	held := 0
+	records, held, rubbish := 0, 0, 0
 	for _, name := range names {
 		file := l.file(name)
 		if file == nil {
 			continue
 		}
+		if file.entry.Err != nil && !file.lasting {
+			if rubbish++; rubbish <= l.mostRubbish {
+				files[name] = file
+			}
+			continue
+		}
 		files[name] = file
-		held += len(file.entry.ID) + len(file.entry.Data)
-		if err := checkHeld(len(files), held); err != nil {
+		records, held = records+1, held+len(file.entry.ID)+len(file.entry.Data)
+		if err := checkHeld(records, held, l.mostBytes); err != nil {
 			return nil, nil, err
 		}
 	}
 	l.files = files
 	there := map[string]Entry{}
+	if rubbish > l.mostRubbish {
+		path := filepath.Join(l.folder, l.service) // which no id is
+		there[path] = Entry{ID: path, From: path, Err: fmt.Errorf("more than %d files are no records", l.mostRubbish)}
+	}
 	for name, file := range files {
 		if file.lease && l.clock-file.changed >= leaseFor {
 			continue
@@ -150,7 +174,7 @@ func (l *looking) counts(path string) bool {
 
 // same reports whether an entry is the same as another.
 func (e *Entry) same(o Entry) bool {
-	return e.From == o.From && bytes.Equal(e.Data, o.Data) && (e.Err == nil) == (o.Err == nil) && (e.Err == nil || e.Err.Error() == o.Err.Error())
+	return e.From == o.From && bytes.Equal(e.Data, o.Data) && e.digest == o.digest && (e.Err == nil) == (o.Err == nil) && (e.Err == nil || e.Err.Error() == o.Err.Error())
 }
 
 // names are those of the files of the service.
@@ -198,9 +222,28 @@ func (l *looking) file(name string) *seen {
 	case err != nil:
 		file.entry.Err = err
 	default:
-		file.entry.Data, file.entry.Err = readFile(path, info)
+		l.read(&file.entry, before, info)
 	}
+	file.lasting = file.entry.Err != nil && before != nil && (before.entry.Err == nil || before.lasting)
 	return file
+}
+
+// read reads the file of an entry. Of what is no record the bytes are not kept.
+func (l *looking) read(e *Entry, before *seen, info fs.FileInfo) {
+	data, err := readFile(e.From, info)
+	switch {
+	case err != nil:
+		e.Err = err
+		return
+	case before != nil && before.entry.Err == nil && bytes.Equal(before.entry.Data, data):
+		e.Data = before.entry.Data
+		return
+	}
+	if _, err = parseAt(l.service, e.ID, data); err == nil {
+		e.Data = data
+		return
+	}
+	e.digest, e.Err = maphash.Bytes(l.seed, data), errors.New(err.Error()) // which has nothing of the bytes
 }
 
 // unchanged reports whether a file is as it was, from what the system says of it. It is nil where it could not be asked.

@@ -86,7 +86,7 @@ func TestAnAccountBoundsWhatIsHeld(t *testing.T) {
 	for _, id := range a.IDs() {
 		a.Remove(id)
 	}
-	if a.bytes != 0 || a.Has("one") {
+	if a.bytes != 0 || len(a.IDs()) != 0 {
 		t.Errorf("%d bytes are left", a.bytes)
 	}
 }

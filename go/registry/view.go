@@ -26,6 +26,8 @@ type Entry struct {
 	From string
 	// Err says why it is no record, where that is not for its Data.
 	Err error
+
+	digest uint64 // of the bytes that Err is about, which are not kept; 0: there are none
 }
 
 // view makes sets of endpoints of what a registry tells (spec/registry.md 6). Times are of a clock that does not jump,
@@ -127,7 +129,7 @@ func (v *view) take(e Entry) error {
 	before, was := v.entries[e.ID]
 	stands := maphash.Bytes(v.seed, e.Data)
 	if e.Err != nil {
-		stands = ^maphash.String(v.seed, e.Err.Error())
+		stands = ^maphash.String(v.seed, e.Err.Error()) ^ e.digest
 	}
 	if was && before == stands {
 		return nil
