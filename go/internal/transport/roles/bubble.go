@@ -11,7 +11,7 @@ import "time"
 // reading, the one thing by which code that is no test can tell.
 func InBubble() bool {
 	now := time.Now()
-	return now == now.Round(0) //nolint:revive // not whether the times are equal, but the readings
+	return now == now.Round(0) // not whether the times are equal, but what they are made of
 }
 
 // Bubbled reports whether the connection was made in a bubble.
