@@ -29,6 +29,16 @@ def is_open(rules: Rules) -> StatusError:
     return failure(Code.UNAVAILABLE, f"breaker of {rules.name} is open", Delivery.NOT_SENT)
 
 
+def refused(rules: Rules, time: int) -> StatusError | None:
+    """Why a call that goes the quick way is beyond the limits of its client. None: it has passed them, and counts among
+    those that run."""
+    if rules.rate is not None and rules.rate.take(time, Priority.NORMAL):
+        return used_up("rate", rules.holds.rate)
+    if rules.concurrency is not None and not rules.concurrency.enter(time, Priority.NORMAL):
+        return used_up("concurrency", rules.holds.concurrency)
+    return None
+
+
 class Admitted:
     """A call that has passed the limits of its client. Raises StatusError if it may not."""
 

@@ -17,9 +17,9 @@ from .compression import Compressions
 from .context import current, deadline_of, own_timeout
 from .cores import draw
 from .method import Kind, Method, UnaryMethod
-from .passed import Passed, refused
-from .passing import is_open
+from .passing import is_open, refused
 from .policy import Breaker, Concurrency, Outcome, Sample
+from .quickend import QuickEnd
 from .status import Metadata, failure
 from .transport import clock, monotonic
 from .unarycall import Attempt, undecodable, unencodable
@@ -196,25 +196,25 @@ async def call_quickly(
                     _log.exception("an attempt observer failed")
             await future
     except BaseException as error:
-        passed = Passed(self, rules, number, limit, began, endpoint if sampled else None, told)
+        end = QuickEnd(self, rules, number, limit, began, endpoint if sampled else None, told)
         if out is not None and not loop.is_closed():
             connection.give_up(out)
-        passed.attempt_over(out)
-        passed.leave(None)
+        end.attempt_over(out)
+        end.leave(None)
         if isinstance(error, LimitError):
             await asyncio.sleep(0)
             raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
         raise
     message = None if out is None else out.message
     if out is None or message is None or out.compression or out.status is not OK:
-        passed = Passed(self, rules, number, limit, began, endpoint if sampled else None, told)
+        end = QuickEnd(self, rules, number, limit, began, endpoint if sampled else None, told)
         attempt = Attempt(self, method, data, own, deadline, None, bool(wait_for_ready))
         attempt.timeout, attempt.begun = own_timeout(timeout, deadline), began // 1_000
         if out is not None:
             attempt.adopt(out, connection, None)
             attempt.name_late()
-        passed.attempt_over(out)
-        answer = await passed.go_on(attempt)
+        end.attempt_over(out)
+        answer = await end.go_on(attempt)
         return answer
     ended = session.lifecycle.received_at * 1_000  # the answer came with what was read last
     if breaker is not None and number:

@@ -1,4 +1,4 @@
-"""What calls pass on their quick way, and how those go on that do not end with a plain answer."""
+"""How calls go on that went the quick way (`quick.py`) and do not end with a plain answer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from .attempt import CallAttempt
 from .cores import draw, end_of, now
 from .governed import left_alone, tried
 from .method import Kind
-from .passing import used_up
-from .policy import Concurrency, Outcome, Priority, Sample, judged, sample_of
+from .policy import Concurrency, Outcome, Sample, judged, sample_of
 from .status import StatusError
 from .unarycall import Attempt, invoke
 from .wire import OK, OutgoingCall, Status
@@ -24,17 +23,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("trunkcall")
 
 
-def refused(rules: Rules, time: int) -> StatusError | None:
-    """Why a call is beyond the limits of its client. None: it has passed them, and counts among those that run."""
-    if rules.rate is not None and rules.rate.take(time, Priority.NORMAL):
-        return used_up("rate", rules.holds.rate)
-    if rules.concurrency is not None and not rules.concurrency.enter(time, Priority.NORMAL):
-        return used_up("concurrency", rules.holds.concurrency)
-    return None
-
-
-class Passed:
-    """What a call has passed that did not end with a plain answer."""
+class QuickEnd:
+    """The end of a call that went the quick way, with what it has passed there."""
 
     def __init__(
         self,
