@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .endpoint import EndpointState, State
@@ -115,11 +116,11 @@ class _First:
     lazy = True
 
     def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
-        return _Ranked([one for one in endpoints if one.state is not State.FAILING])
+        return _Ranked(list(islice((one for one in endpoints if one.state is not State.FAILING), 2)))
 
 
 class _Ranked:
-    """The first, unless it is to be avoided and there is another."""
+    """The first of those that there are, at most two, unless it is to be avoided and there is another."""
 
     def __init__(self, endpoints: Sequence[EndpointState]) -> None:
         self._endpoints = endpoints
@@ -153,10 +154,7 @@ def _entry(name: str) -> Callable[[Pick], str]:
 
 class _HashPicker:
     def __init__(self, endpoints: Sequence[EndpointState], key: Callable[[Pick], str], draw: Draw) -> None:
-        # By their names, so that of equal scores the first has the name that comes first.
-        self._endpoints = sorted(
-            (one.endpoint.identity.encode(), _hash_of(one), at, one) for at, one in enumerate(endpoints)
-        )
+        self._endpoints = [(_hash_of(one), one) for one in endpoints]
         self._key = key
         self._draw = draw
 
@@ -166,14 +164,18 @@ class _HashPicker:
             return None
         key = self._key(call)
         value = hashed(key.encode()) if key else self._draw()
-        best, found = -1, endpoints[0][3]
-        for _, own, _, one in endpoints:
+        best, found = -1, endpoints[0][1]
+        for own, one in endpoints:
             if one is call.avoid and len(endpoints) > 1:
                 continue
             score = mixed(value ^ own)
-            if score > best:
+            if score > best or score == best and _name(one) < _name(found):
                 best, found = score, one
         return found
+
+
+def _name(one: EndpointState) -> bytes:
+    return one.endpoint.identity.encode()
 
 
 def _hash_of(one: EndpointState) -> int:

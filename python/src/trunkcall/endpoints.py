@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .balancer import Balancer, Counter, Outcome, Pick, Picker, PickObserver, even_turns, is_ours
 from .connecting import ClientEnd, Connector
+from .differences import differences, exchanged
 from .endpoint import Endpoint, EndpointState, State
 from .gauges import EndpointGauges
 from .latency import MovingLatency
@@ -30,6 +31,9 @@ _OPENING = 64  # connections to an endpoint that are opened at a time (client.md
 _STAY = 64  # calls made over one connection of an endpoint before another is looked at
 _NAMED = 8  # endpoints that an error names
 
+_NONE_LIVE: dict[ClientEnd, None] = {}
+_UNSAMPLED = MovingLatency()
+
 # A connection, its endpoint, and the calls that wait for a slot there.
 Way = tuple[Connection, "ClientEndpoint", Collection[object]]
 
@@ -41,13 +45,13 @@ class ClientEndpoint(EndpointState):
         super().__init__(endpoint)
         self.client = client
         self.addresses = addresses
-        self.slots = Slots(client._calling)
-        self.live: dict[ClientEnd, None] = {}  # every connection that is not gone
         self.left = False  # it is in the set no more
         self.last = ""  # why the last attempt failed
-        self.latencies = MovingLatency()
-        self.opening = asyncio.Semaphore(_OPENING)
-        self.connectors = [Connector(self) for _ in range(client._per_endpoint)]
+        # Its own once it is wanted, which of the many of a lazy balancer most never are.
+        self.connectors: Sequence[Connector] = ()
+        self.live = _NONE_LIVE  # every connection that is not gone
+        self.slots = client._slots  # where nobody waits
+        self.latencies = _UNSAMPLED
         self._turn = 0
         self._uses = 0
 
@@ -62,7 +66,7 @@ class ClientEndpoint(EndpointState):
 
     @property
     def failures(self) -> int:
-        return max(one.failures for one in self.connectors)
+        return max((one.failures for one in self.connectors), default=0)
 
     @property
     def trying(self) -> bool:
@@ -94,14 +98,26 @@ class ClientEndpoint(EndpointState):
 
     def want(self) -> None:
         """Has its connections opened."""
+        self.prepare()
         for one in self.connectors:
             one.want()
+
+    def prepare(self) -> None:
+        """Makes what it takes to connect."""
+        if not self.connectors:
+            self.live = {}
+            self.slots = Slots(self.client._calling)
+            self.latencies = MovingLatency()
+            self.opening = asyncio.Semaphore(_OPENING)
+            self.connectors = [Connector(self) for _ in range(self.client._per_endpoint)]
 
     def connection(self) -> Connection | None:
         """A connection for the next call, if there is one: of several the less loaded of two, now and then."""
         connectors = self.connectors
         if len(connectors) == 1:
             return connectors[0].connection
+        if not connectors:
+            return None
         self._uses += 1
         found = connectors[self._turn].connection
         if found is not None and self._uses % _STAY:
@@ -205,7 +221,7 @@ class Endpoints:
         self._balancer = balancer
         self._most = most
         self._resolving: Resolving | None = None
-        self._known: dict[str, ClientEndpoint] = {}
+        self._set: list[Resolved] = []  # whose endpoints those are
         self._picker: Picker | None = None
         self._observer: PickObserver | None = None  # the picker, if it wants to know how calls end
         self._fault = ""  # what is wrong with the balancer
@@ -229,7 +245,7 @@ class Endpoints:
         if self._target.resolver is not None and self._resolving is None:
             self._resolving = Resolving(self._target, self.apply, self._client._changes, self._client._logger)
             self._client._spawn(self._resolving.run())
-        self._connect()
+        self._connect(self.order)
 
     def close_unused(self, one: Connector) -> bool:
         """Closes a connection that nobody uses. Where the balancer wants all connected they are closed together, once
@@ -249,37 +265,41 @@ class Endpoints:
         """Whether nobody wants connections now, where the balancer wants all: they were closed for being idle."""
         return not self._awake and not self.lazy
 
-    def _connect(self) -> None:
+    def _connect(self, those: Iterable[ClientEndpoint]) -> None:
         if self._awake and not self.lazy:
-            for one in self.order:
+            for one in those:
                 one.want()
 
-    def apply(self, found: Sequence[Resolved]) -> None:
-        """Exchanges the set: new ones first, then those that are in it no more are drained."""
+    def apply(self, found: list[Resolved]) -> None:
+        """Exchanges the set: new ones first, then those that are in it no more are drained. `found` is not changed
+        later."""
         if self._client._closed:
             return
-        before, known = self._known, dict[str, ClientEndpoint]()
-        for identity, endpoint, addresses in self._part(found):
-            old = before.get(identity)
-            if old is not None and old._endpoint is endpoint:
-                known[identity] = old
-            elif old is not None and _same(old.endpoint, endpoint):
-                old.exchange(endpoint)
-                known[identity] = old
-            else:
-                known[identity] = ClientEndpoint(self._client, endpoint, addresses)
-        left = [old for identity, old in before.items() if known.get(identity) is not old]
-        self._known, self.order = known, tuple(known.values())
-        self._connect()
-        for one in left:
+        found = self._part(found)
+        where = differences(self._set, found)
+        if not where:  # what has changed is none of this client's
+            return
+        there = {one.endpoint.identity: one for part in where for one in self.order[part.went]}
+        came = [[self._known(one, there) for one in found[part.came]] for part in where]
+        self._set, self.order = found, tuple(exchanged(self.order, where, came))
+        self._connect(one for part in came for one in part)
+        for one in there.values():
             one.leave()
         self.changed()
 
-    def _part(self, found: Sequence[Resolved]) -> Sequence[Resolved]:
+    def _known(self, one: Resolved, there: dict[str, ClientEndpoint]) -> ClientEndpoint:
+        """The endpoint of a description: of those that are there one may be the same, which stays."""
+        old = there.get(one.identity)
+        if old is None or not _same(old.endpoint, one.endpoint):
+            return ClientEndpoint(self._client, one.endpoint, one.addresses)
+        old.exchange(one.endpoint)
+        return there.pop(one.identity)
+
+    def _part(self, found: list[Resolved]) -> list[Resolved]:
         """Those of a set that this client uses, in its order."""
         if self.lazy or not self._most or len(found) <= self._most:
             return found
-        return [found[at] for at in self.ranking.best([one.identity for one in found], self._most)]
+        return self.ranking.best(found, self._most)
 
     def endpoint_failed(self) -> None:
         if self._resolving is not None:

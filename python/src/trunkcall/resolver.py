@@ -7,13 +7,14 @@ import logging
 import random
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from .backoff import pause
 from .checking import wrong_type
 from .codec import kind_of
+from .differences import Difference, differences, exchanged
 from .endpoint import Endpoint
 from .status import spelled
 from .transport import Address, check_library, parse_place
@@ -177,21 +178,41 @@ def _with_scheme(part: str, why: str) -> str:
     return f"{whole}{none}; as an address: {why.removeprefix(whole)}"
 
 
-def check_endpoints(endpoints: Sequence[Endpoint], before: Iterable[Resolved] = ()) -> list[Resolved]:
-    """The endpoints of a set, each once, with their addresses. What is in a set that was good before is not looked at
-    again. Raises InvalidSet."""
-    if not endpoints:
-        raise InvalidSet("the set of endpoints is empty")
-    if len(endpoints) > MOST:
-        raise InvalidSet(f"a set of {len(endpoints):,} endpoints, of at most {MOST:,}")
-    known = {id(one.endpoint): one for one in before}
-    found = [known.get(id(one)) or _checked(one) for one in endpoints]
-    if len({one.identity for one in found}) == len(found):
+class GoodSets:
+    """What is known of the sets that a resolver hands over one after the other: who stays is not looked at again."""
+
+    def __init__(self) -> None:
+        self._last: list[Endpoint] = []  # the last good set
+        self._found: list[Resolved] = []  # of these, each once
+        self._names: set[str] = set()  # of those
+
+    def next(self, endpoints: list[Endpoint]) -> list[Resolved]:
+        """The endpoints of a set, each once, with their addresses. Raises InvalidSet: the set before counts then."""
+        if not endpoints:
+            raise InvalidSet("the set of endpoints is empty")
+        if len(endpoints) > MOST:
+            raise InvalidSet(f"a set of {len(endpoints):,} endpoints, of at most {MOST:,}")
+        each_once = len(self._found) == len(self._last)
+        where = differences(self._last, endpoints) if each_once else [Difference(0, len(self._last), 0, len(endpoints))]
+        went = [one for part in where for one in self._found[part.went]]
+        known = {id(one.endpoint): one for one in went}
+        came = [[known.get(id(one)) or _checked(one) for one in endpoints[part.came]] for part in where]
+        found = exchanged(self._found, where, came) if each_once else came[0]
+        names = [one.identity for part in came for one in part]
+        self._names.difference_update(one.identity for one in went)
+        self._names.update(names)
+        if len(self._names) < len(found):
+            each: dict[str, Resolved] = {}
+            for one in found:
+                each.setdefault(one.identity, one)
+            found = list(each.values())
+        self._last, self._found = endpoints, found
         return found
-    each: dict[str, Resolved] = {}
-    for one in found:
-        each.setdefault(one.identity, one)
-    return list(each.values())
+
+
+def check_endpoints(endpoints: Sequence[Endpoint]) -> list[Resolved]:
+    """The endpoints of a set, each once, with their addresses. Raises InvalidSet."""
+    return GoodSets().next(list(endpoints))
 
 
 def _checked(endpoint: Endpoint) -> Resolved:
@@ -232,7 +253,7 @@ class Resolving:
         self._log = log
         self._watch = Watch(target.rest, self._set, self._note)
         self._last: list[Endpoint] = []
-        self._checked: list[Resolved] = []  # of these, each once
+        self._sets = GoodSets()
         self._pending: list[Resolved] | None = None
         self._settled: asyncio.TimerHandle | None = None  # until then sets are kept back
 
@@ -288,13 +309,13 @@ class Resolving:
             given = _listed(endpoints)
             if self.resolved and given == self._last:
                 return
-            found = check_endpoints(given, self._checked)
+            found = self._sets.next(given)
         except InvalidSet as error:
             self._note(str(error))
             raise
         if len(found) < len(given):
             self._log.warning("target %s: endpoints stand twice in a set; the first counts", self._target.text)
-        self.resolved, self.reason, self._last, self._checked = True, "", given, found
+        self.resolved, self.reason, self._last = True, "", given
         if self._settled is None:
             self._apply(found)
             self._settled = asyncio.get_running_loop().call_later(SETTLING, self._settle)

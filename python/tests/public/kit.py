@@ -35,7 +35,9 @@ TWICE = bidi_stream("/test.Service/Twice", bytes, bytes)
 
 def connector(client: Client) -> Connector:
     """The first connector of a client with one endpoint."""
-    return client._endpoints.order[0].connectors[0]
+    endpoint = client._endpoints.order[0]
+    endpoint.prepare()
+    return endpoint.connectors[0]
 
 
 PATIENCE = 60.0  # seconds after which a test that waits has failed, be the machine ever so busy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import selectors
 import socket
 import unittest
@@ -131,25 +130,6 @@ class Sets(Case):
         client._endpoints.ranking = Ranking(int(case["client"], 16))
         client._endpoints.apply(check_endpoints([Endpoint(name) for name in case["of"]]))
         self.assertEqual([str(one.endpoint) for one in client._endpoints.order], case["chosen"])
-
-    def test_of_a_set_only_what_is_new_is_looked_at(self) -> None:
-        stay, goes, comes = (Endpoint(f"10.0.0.{number}:1", id=f"{number}") for number in range(3))
-        before = check_endpoints([stay, goes])
-        after = check_endpoints([comes, stay, stay], before)
-        self.assertEqual([one.endpoint for one in after], [comes, stay])
-        self.assertIs(after[1], before[0])
-        with self.assertRaises(InvalidSet):
-            check_endpoints([stay, Endpoint("10.0.0.1", id="1")], before)  # another one of that identity
-
-    def test_what_was_chosen_before_makes_no_difference(self) -> None:
-        draw = random.Random(3)
-        names = [f"instance-{number}" for number in range(300)]
-        ranking = Ranking(7)
-        for _ in range(30):
-            some = draw.sample(names, 200)
-            chosen = ranking.best(some, 20)
-            self.assertEqual(chosen, sorted(chosen))
-            self.assertEqual(chosen, Ranking(7).best(some, 20))
 
 
 class Hashes(Case):

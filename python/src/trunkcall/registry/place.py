@@ -4,7 +4,7 @@ may stand there."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence
 from dataclasses import dataclass, field
 
 from .record import ID_BYTES, MOST_BYTES, InvalidRecord, is_name, parse_at
@@ -103,6 +103,6 @@ class Account:
         return ident in self._sizes
 
     @property
-    def ids(self) -> list[str]:
-        """Those under which something stands."""
-        return list(self._sizes)
+    def ids(self) -> KeysView[str]:
+        """Those under which something stands, now and later."""
+        return self._sizes.keys()

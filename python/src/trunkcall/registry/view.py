@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from trunkcall.endpoint import Endpoint
 
@@ -12,6 +14,9 @@ from .record import InvalidRecord, parse_at
 MISSING = 60.0  # seconds that what went is missing
 SETTLING = 0.02  # seconds between two sets that are handed over
 NAMED = 8  # pieces of rubbish that are told of one telling
+MANY = 100  # that have changed: then all are sorted
+
+_id_of = attrgetter("id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,8 @@ class Entry:
 
 class View:
     """Makes sets of endpoints of what is told. Times are in seconds of a clock that does not jump. Who stays from one
-    set to the next is the same object in both, so that only what is new has to be looked at (decision 0083)."""
+    set to the next is the same object in both, and the set is made of the last one and of what was touched since, so
+    that only what is new has to be looked at (decision 0083)."""
 
     def __init__(
         self,
@@ -44,7 +50,9 @@ class View:
         self._entries: dict[str, bytes | str] = {}  # what stands in the registry: bytes, or what is wrong
         self._good: dict[str, Endpoint] = {}  # of the last good records of what is there or missing
         self._present = 0  # how many of them are there
-        self._missing: dict[str, float] = {}  # since when
+        self._missing: dict[str, float] = {}  # since when, in that order
+        self._lingering: set[str] = set()  # which of them are in the set nevertheless
+        self._touched: set[str] = set()  # of whom there may be something else than in the set that was handed over
         self._begun = False  # the registry has told something
         self._fault = ""  # why it fails
         self._changed = False  # since a set was handed over
@@ -64,6 +72,7 @@ class View:
         for ident in went:
             if self._entries.pop(ident, None) is not None and ident in self._good:
                 self._missing[ident] = at
+                self._lingering.add(ident)
                 self._present -= 1
         rubbish = [(entry, why) for entry in came if (why := self._take(entry))]
         if rubbish:
@@ -91,45 +100,74 @@ class View:
         if not why:
             try:
                 self._good[entry.id] = parse_at(self.service, entry.id, entry.data).endpoint
+                self._touched.add(entry.id)
             except InvalidRecord as error:
                 why = str(error)
         if entry.id in self._good:
             self._missing.pop(entry.id, None)
+            self._lingering.discard(entry.id)
             self._present += not there
         return why
 
     def compute(self, at: float) -> None:
         """Does what is due (spec/registry.md 6.4)."""
         if self._present:
-            for ident in [ident for ident, since in self._missing.items() if at >= since + MISSING]:
+            while self._missing and at >= self._since + MISSING:
+                ident = next(iter(self._missing))
                 del self._missing[ident]
-                self._forget(ident)
+                if ident in self._lingering:
+                    self._forget(ident)
             if self._present >= len(self._missing):
-                for ident in self._missing:
+                for ident in list(self._lingering):
                     self._forget(ident)
             self._changed = True
         self._hand_over(at)
 
+    @property
+    def _since(self) -> float:
+        """When the one went that is missing for longest."""
+        return next(iter(self._missing.values()))
+
     def _forget(self, ident: str) -> None:
-        if ident not in self._entries:
-            self._good.pop(ident, None)
+        self._lingering.discard(ident)
+        del self._good[ident]
+        self._touched.add(ident)
 
     def _hand_over(self, at: float) -> None:
         """Hands over what is good, if that is another set than the last one and it is time for the next."""
         if not self._changed or self._handed and at < self._at + SETTLING:
             return
         self._changed = False
-        found = [self._good[ident] for ident in sorted(self._good)]  # ids are ASCII
-        if found != self._handed:
+        found = self._next()
+        self._touched.clear()
+        if found is not None:
             self._handed, self._at = found, at
             self._hand(at, found)
+
+    def _next(self) -> list[Endpoint] | None:
+        """The set as it is now, in the order of the ids, which are ASCII; None: it is the last one."""
+        if not self._touched:
+            return None
+        if len(self._touched) > MANY:
+            found = [self._good[ident] for ident in sorted(self._good)]
+            return found if found != self._handed else None
+        found, another = self._handed.copy(), False
+        for ident in self._touched:
+            place = bisect_left(found, ident, key=_id_of)
+            last = found[place] if place < len(found) and found[place].id == ident else None
+            good = self._good.get(ident)
+            if good == last:
+                continue
+            another = True
+            found[place : place + (last is not None)] = [] if good is None else [good]
+        return found if another else None
 
     @property
     def due(self) -> float | None:
         """When `compute` is to be called; None: not before something is told."""
         times = [self._at + SETTLING] if self._changed else []
         if self._present and self._missing:
-            times.append(min(self._missing.values()) + MISSING)
+            times.append(self._since + MISSING)
         return min(times, default=None)
 
     @property

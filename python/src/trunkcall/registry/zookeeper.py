@@ -255,7 +255,7 @@ class Looking:
         self._path = path
         self._watcher = watcher
         self._account = Account()
-        self._names: list[str] = []  # of the nodes
+        self._names: set[str] = set()  # of the nodes
 
     async def follow(self) -> None:
         """Tells the watcher of all entries, then of what changes. Raises RegistryError."""
@@ -264,27 +264,25 @@ class Looking:
         self._watcher.all(came)
         while True:
             changes = await self._session.changed()
+            wanted, went = set[str](), set[str]()
             if self._path in changes:
                 await self._list()
-            there = set(self._names)
-            went = [ident for ident in self._account.ids if ident not in there]
+                wanted, went = self._names - self._account.ids, self._account.ids - self._names
             for ident in went:
                 self._account.remove(ident)
             changed = {path.removeprefix(f"{self._path}/") for path in changes if path != self._path}
-            came, gone = await self._read(
-                ident for ident in self._names if ident in changed or ident not in self._account
-            )
+            came, gone = await self._read(wanted | changed & self._names)
             if came or went or gone:
-                self._watcher.change(came, went + gone)
+                self._watcher.change(came, [*went, *gone])
 
     async def _list(self) -> None:
         """Lists the nodes, and has changes of their number noted."""
         note = self._session.noting(self._path)
         while True:
             with suppress(NoNodeError):
-                self._names = await self._session.ask("get_children", self._path, watch=note)
+                self._names = set(await self._session.ask("get_children", self._path, watch=note))
                 return
-            self._names = []
+            self._names = set()
             if await self._session.ask("exists", self._path, watch=note) is None:
                 return
 
