@@ -132,7 +132,7 @@ class FilePolicies(Policies):
 
     def __init__(self, file: PolicyFile) -> None:
         super().__init__()
-        self.file: PolicyFile = file
+        self.file = self._file = file
         self.watch = file.watch
 
     def __bool__(self) -> bool:
@@ -147,19 +147,19 @@ class FilePolicies(Policies):
         return None
 
     def of(self, name: str) -> Policy:
-        return self.file.current.of(name).policy
+        return self._file.current.of(name).policy
 
     def of_stream(self, name: str) -> float | None:
-        timeout = self.file.current.of(name).holds.stream_timeout
+        timeout = self._file.current.of(name).holds.stream_timeout
         return None if timeout is None else timeout / 1e9
 
     def rules(self, name: str) -> Rules | None:
-        return self.file.current.of(name)
+        return self._file.current.of(name)
 
     @property
     def budget(self) -> Budget:
         """That of the file as it is now."""
-        return self.file.current.budget
+        return self._file.current.budget
 
 
 def _unplaceable(own: Balancer | None) -> Callable[[Holds], list[str]]:
