@@ -191,6 +191,20 @@ class Calls(PolicyCase):
             self.assertEqual([await one for one in calls], [Code.OK] * 10)
             self.assertEqual([one.runs for one in served], [3, 4, 3])
 
+    async def test_a_zone_is_left_as_far_as_it_is_not_healthy(self) -> None:
+        """Of two endpoints in the zone one is ejected."""
+        for healthy, elsewhere in ((50, range(1)), (100, range(1, 200))):
+            with self.subTest(healthy=healthy):
+                text = f"outliers:\n    consecutive: 1\n    eject: 1h\n    cap: 50\n  zones:\n    healthy: {healthy}"
+                served = [Served(succeeds), Served(succeeds), Served(fails(Code.UNAVAILABLE))]
+                async with self.several(f"defaults:\n  {text}", *served, zone="here") as client:
+                    while not served[2].runs:
+                        await self.code(client)
+                    before = served[1].runs
+                    self.assertEqual({await self.code(client) for _ in range(200)}, {Code.OK})
+                self.assertIn(served[1].runs - before, elsewhere)
+                self.assertEqual(served[2].runs, 1)
+
     async def test_a_client_without_a_zone_goes_everywhere(self) -> None:
         served = [Served(succeeds) for _ in range(3)]
         async with self.several("defaults:\n  zones: {}", *served) as client:

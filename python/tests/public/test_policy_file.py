@@ -70,6 +70,20 @@ class Counting:
         pass
 
 
+class Probed(Counting):
+    """Fails at first, and then is told of each run whether it goes well."""
+
+    def __init__(self) -> None:
+        super().__init__(bad=1)
+        self.wells: asyncio.Queue[bool] = asyncio.Queue()
+
+    async def __call__(self, request: bytes, call: ServerCall) -> bytes:
+        answer = await super().__call__(request, call)
+        if not await self.wells.get():
+            raise StatusError(self.code, "on purpose")
+        return answer
+
+
 class Files(unittest.IsolatedAsyncioTestCase):
     observed = True  # attempts
 
@@ -133,6 +147,36 @@ class Files(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(handler.runs, 3)
             await clock.advance(6)
             for _ in range(3):
+                self.assertEqual(await server.client.call(ECHO, b"x"), b"x")
+
+    async def test_a_breaker_closes_after_all_its_probes(self) -> None:
+        """One that is half open lets as many calls pass as it has probes."""
+        handler = Probed()
+        text = "defaults:\n  breaker:\n    consecutive: 1\n    open: 5s\n    probes: 3"
+        async with Clock() as clock, self.server(handler, text) as server:
+            await self.fails(server.client)
+            for last in (False, True):
+                await clock.advance(6)
+                before, calls = handler.runs, list[asyncio.Task[bytes]]()
+                for _ in range(5):
+                    calls.append(asyncio.create_task(server.client.call(ECHO, b"x")))
+                    await clock.settle()
+                self.assertEqual(handler.runs - before, 3)
+                for refused in calls[3:]:
+                    with self.assertRaisesRegex(StatusError, f"breaker of {ECHO.name} is open"):
+                        await refused
+                for well in (True, True):
+                    handler.wells.put_nowait(well)
+                self.assertEqual(await asyncio.gather(*calls[:2]), [b"x", b"x"])
+                error = await self.fails(server.client)  # two of three are not enough
+                self.assertIs(error.delivery, Delivery.NOT_SENT)
+                handler.wells.put_nowait(last)
+                await asyncio.wait(calls[2:3])
+                if not last:
+                    error = await self.fails(server.client)
+                    self.assertIs(error.delivery, Delivery.NOT_SENT)
+            for _ in range(9):
+                handler.wells.put_nowait(True)
                 self.assertEqual(await server.client.call(ECHO, b"x"), b"x")
 
     async def test_calls_that_a_breaker_or_a_limit_stops_leave_the_loop_its_turns(self) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from collections import Counter
 from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
 
 from google.protobuf.message import DecodeError
+from kazoo.exceptions import NoNodeError
 
 from trunkcall.registry import Entry, Record, RegistryError, open_registry
 from trunkcall.registry.embedded import ALL, CHANGE, PARTIAL, Tellings
-from trunkcall.registry.place import read_place
+from trunkcall.registry.place import Account, read_place
 from trunkcall.registry.state import parse_state, write_state
 from trunkcall.registry.v1.registry_pb2 import Entry as Answered
 from trunkcall.registry.v1.registry_pb2 import WatchAnswer
+from trunkcall.registry.view import View
+from trunkcall.registry.zookeeper import Looking
 
 
 def spoilt(draw: random.Random, whole: bytes) -> bytes:
@@ -124,3 +131,119 @@ def test_spoilt_tellings_are_taken_or_refused() -> None:
             taken += 1
         assert len(holding.there) <= 15 and sum(map(len, holding.there.values())) <= 200
     assert taken > 1_000 and refused > 200, (taken, refused)
+
+
+class Nodes:
+    """Stands in the place of a session with ZooKeeper: its nodes change at random, also between two questions."""
+
+    PATH = "/root/users"
+
+    def __init__(self, draw: random.Random) -> None:
+        self.there: dict[str, bytes | None] | None = None  # None: the node above them is not there
+        self.left = 60  # changes to come
+        self._draw = draw
+        self._watched: set[str] = set()
+        self._changes: set[str] = set()
+
+    def noting(self, path: str) -> str:
+        return path
+
+    async def changed(self) -> set[str]:
+        while not self._changes and self.left:
+            self._change()
+        if not self._changes:
+            raise EOFError
+        changes, self._changes = self._changes, set()
+        return changes
+
+    async def ask(self, what: str, path: str, *, watch: str) -> Any:
+        if self.left and self._draw.random() < 0.1:
+            self._change()
+        if self.left and self._draw.random() < 0.005:
+            raise RegistryError("on purpose")
+        ident = path.removeprefix(self.PATH).removeprefix("/")
+        there = self.there is not None and (not ident or ident in self.there)
+        if there or what == "exists":
+            self._watched.add(watch)
+        if what == "exists":
+            return SimpleNamespace(version=0) if there else None
+        if not there or self.there is None:
+            raise NoNodeError
+        return list(self.there) if what == "get_children" else (self.there[ident], SimpleNamespace(version=0))
+
+    def _change(self) -> None:
+        draw = self._draw
+        self.left -= 1
+        name = draw.choice(["i1", "i2", "i3", "i4", "\u00e9", "\udc80", " ", "a b", "..", "x" * 300])
+        if self.there is None:
+            self.there = {}
+            self._tell("")
+        elif name in self.there and draw.random() < 0.4:
+            del self.there[name]
+            self._tell(name, "")
+        else:
+            good = record(int(name[1])).to_bytes() if name[0] == "i" else record(9).to_bytes()
+            data = draw.choice([good, spoilt(draw, good), None, b"", draw.randbytes(20), b"x" * 20_000])
+            self._tell(name, *([] if name in self.there else [""]))
+            self.there[name] = data
+
+    def _tell(self, *idents: str) -> None:
+        for ident in idents:
+            path = f"{self.PATH}/{ident}" if ident else self.PATH
+            if path in self._watched:
+                self._watched.discard(path)
+                self._changes.add(path)
+
+
+def test_of_random_answers_of_zookeeper_what_stands_there_is_told() -> None:
+    draw = random.Random(7)
+    handed: list[list[Any]] = []
+    ends = Counter[str]()
+
+    class Told:
+        """Holds what it is told, and has a view take it too."""
+
+        def __init__(self) -> None:
+            self.there: dict[str, Entry] = {}
+            self._view = View("users", lambda at, found: handed.append(found), self._left_out, self._left_out)
+            self._at = 0.0
+
+        def _left_out(self, *told: object) -> None:
+            ends["left out"] += 1
+
+        def all(self, entries: Iterable[Entry], /) -> None:
+            came = list(entries)
+            self.there = {one.id: one for one in came}
+            self._at += 1
+            self._view.all(self._at, came)
+
+        def change(self, came: Iterable[Entry], went: Iterable[str], /) -> None:
+            came, went = list(came), list(went)
+            assert not {one.id for one in came} & set(went)
+            for ident in went:
+                del self.there[ident]
+            self.there |= {one.id: one for one in came}
+            self._at += 1
+            self._view.change(self._at, came, went)
+
+        async def failed(self) -> None:
+            raise AssertionError
+
+    async def follow(nodes: Any, told: Told) -> str:
+        """As a resolver does: after a failure all is asked anew."""
+        try:
+            await Looking(nodes, nodes.PATH, told).follow()
+        except (RegistryError, EOFError) as error:
+            return type(error).__name__
+        raise AssertionError
+
+    async def test() -> None:
+        for _ in range(200):
+            nodes, told = Nodes(draw), Told()
+            while (end := await follow(nodes, told)) != "EOFError":
+                ends[end] += 1
+            account = Account()
+            assert told.there == {ident: account.put(ident, data or b"") for ident, data in (nodes.there or {}).items()}
+
+    asyncio.run(test())
+    assert ends["RegistryError"] > 20 and ends["left out"] > 1_000 and len(handed) > 500, (ends, len(handed))

@@ -18,7 +18,7 @@ from trunkcall import RAW, Client, StatusError
 from trunkcall.registry import open_store, resolver
 from trunkcall.registry.srv import SRV
 
-from .kit import WHO, finding, made, run
+from .kit import WHO, calling, finding, hasten, logged, made, run, until
 
 
 class Zone(asyncio.DatagramProtocol):
@@ -27,6 +27,7 @@ class Zone(asyncio.DatagramProtocol):
     def __init__(self) -> None:
         self.records: list[str] = []  # PRIORITY WEIGHT PORT TARGET
         self.code = dns.rcode.NOERROR
+        self.silent = False  # nothing is answered
         self.asked: list[str] = []
         self._transport: Any = None
 
@@ -36,6 +37,8 @@ class Zone(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
         query = dns.message.from_wire(data)
         self.asked.append(query.question[0].to_text())
+        if self.silent:
+            return
         response = dns.message.make_response(query)
         response.set_rcode(self.code)
         if self.records:
@@ -92,6 +95,48 @@ def test_what_dns_says_is_told(code: dns.rcode.Rcode, records: list[str], text: 
             with pytest.raises(StatusError) as failure:
                 await client.call(WHO, b"", timeout=60)
             assert text in failure.value.message
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("code", "silent", "failure"),
+    [
+        (dns.rcode.NXDOMAIN, False, ""),
+        (dns.rcode.NOERROR, False, ""),
+        (dns.rcode.SERVFAIL, False, "_test-Names._tcp.example.com: All nameservers failed"),
+        (dns.rcode.NOERROR, True, "_test-Names._tcp.example.com: The resolution lifetime expired"),
+    ],
+    ids=["no-name", "no-answer", "failure", "silence"],
+)
+def test_while_dns_has_no_servers_the_last_ones_stay(
+    code: dns.rcode.Rcode,
+    silent: bool,
+    failure: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hasten(monkeypatch)
+    monkeypatch.setattr("trunkcall.registry.srv.DNS_INTERVAL", 0.02)
+
+    async def test() -> None:
+        first, second = made("first", None), made("second", None)
+        places = [(await one.listen("127.0.0.1:0")).rpartition(":")[2] for one in (first, second)]
+        async with zone() as (kept, source), first, second, finding(source) as client:
+            kept.records = [f"1 0 {places[0]} localhost."]
+            await until(client, "first")
+            async with calling(client):
+                kept.code, kept.silent, kept.records = code, silent, []
+                asked = len(kept.asked)
+                while len(kept.asked) < asked + 2:  # noqa: ASYNC110  # nothing tells of it
+                    await asyncio.sleep(0.01)
+                if failure:
+                    await logged(caplog, f"watching test.Names: {failure}")
+                await until(client, "first")
+                assert [one.endpoint.id for one in client.endpoints] == [f"localhost_{places[0]}"]
+                kept.code, kept.silent = dns.rcode.NOERROR, False
+                kept.records = [f"1 0 {places[1]} localhost."]
+                await until(client, "second")
 
     run(test)
 

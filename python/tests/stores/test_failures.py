@@ -7,10 +7,11 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from harness.proxy import Proxy
 from harness.registries import SERVERS, RegistryServer, missing
 from trunkcall import RAW, Server, blocking
 from trunkcall.registry import Record, Registrar, Store, blocking_resolver, open_store, parse
@@ -167,70 +168,23 @@ def test_a_registry_that_is_stopped_for_some_leases(
         run(test)
 
 
-@contextlib.asynccontextmanager
-async def swallowing(address: str, what: bytes) -> AsyncIterator[tuple[str, Callable[[], int]]]:
-    """A proxy before a server, by its address. Once it is called nothing goes through any more on the connections on
-    which `what` was said, which stay open. It returns how many these are."""
-    host, _, port = address.rpartition(":")
-    said: set[int] = set()
-    swallowed: set[int] = set()
-    serving: set[asyncio.Task[None]] = set()
-
-    async def pump(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(65_536):
-                if what in data:
-                    said.add(number)
-                if number not in swallowed:
-                    writer.write(data)
-        finally:
-            writer.close()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        serving.add(asyncio.current_task())  # type: ignore[arg-type]
-        number = len(serving)
-        there, back = await asyncio.open_connection(host, int(port))
-        both = [asyncio.create_task(pump(number, reader, back)), asyncio.create_task(pump(number, there, writer))]
-        try:
-            await asyncio.gather(*both)
-        except (ConnectionError, asyncio.CancelledError):
-            for one in both:
-                one.cancel()
-
-    def swallow() -> int:
-        swallowed.update(said)
-        return len(swallowed)
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", swallow
-    finally:
-        server.close()
-        for one in serving:
-            one.cancel()
-        await asyncio.wait(serving)
-
-
 def test_a_watch_whose_connection_dies_in_silence(
     server: RegistryServer, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    if server.scheme != "etcd":
-        pytest.skip("asks and watches over one connection")
-
     async def test() -> None:
         first = await publish(store, "first")
         async with (
-            swallowing(server.address, b"/v3/watch") as (address, swallow),
-            finding(open_store(server.name_at(address, lease=LEASE))) as client,
+            Proxy(server.address) as proxy,
+            finding(open_store(server.name_at(proxy.address, lease=LEASE))) as client,
         ):
             await until(client, "first")
             second = await publish(store, "second")
             await until(client, "first", "second")  # the watch tells
             caplog.clear()
-            assert swallow() >= 1
+            proxy.silence_all()
             third = await publish(store, "third")
             await until(client, "first", "second", "third")
-            assert "has not answered for 2 s" in caplog.text
+            assert f"watching {SERVICE}: " in caplog.text
         for one in (first, second, third):
             await one.stop()
 
