@@ -21,14 +21,13 @@ from collections.abc import Generator
 from pathlib import Path
 
 from harness.languages import ROOT, environment, languages
-from harness.processes import Failed, Process, Server, run
-from harness.registries import SERVERS, Consul, RegistryServer, missing
+from harness.processes import Failed, Process, run
+from harness.registries import SERVERS, Consul, Embedded, RegistryServer, missing
 from harness.registries.consul import pieces
 
 SERVICE = "trunkcall.measure.v1.Many"
 HERE = Path(__file__).parent
 MEASURE = ROOT / "build" / "measure-registries"
-EMBEDDED = "trunkcall"
 CLASSES = ROOT / "build" / "measure-registries-java"
 JARS = ROOT / "build" / "java" / "registries" / "*"
 # By language: how a client is made ready, and how it is started.
@@ -64,18 +63,12 @@ def changes(lines: list[str]) -> dict[tuple[str, str], int]:
     return {(what, id): int(at) for what, id, at in (line.split() for line in lines if line.count(" ") == 2)}
 
 
-class Embedded(Server):
-    """The embedded registry."""
-
-    scheme = EMBEDDED
-
-    def __init__(self) -> None:
-        super().__init__([*languages()["go"].program, "registry", "--listen", "127.0.0.1:0"])
-        self.name = f"{self.scheme}:{self.address}"
+def started(scheme: str) -> RegistryServer:
+    return SERVERS[scheme]() if scheme in SERVERS else Embedded(languages()["go"].program)
 
 
 @contextlib.contextmanager
-def filled(store: RegistryServer | Embedded, count: int) -> Generator[None]:
+def filled(store: RegistryServer, count: int) -> Generator[None]:
     """Has so many instances in a registry."""
     if isinstance(store, Consul):
         fill_catalog(store, count)
@@ -90,7 +83,7 @@ def filled(store: RegistryServer | Embedded, count: int) -> Generator[None]:
         filling.end(30.0)
 
 
-def measure(store: RegistryServer | Embedded, client: str, options: argparse.Namespace) -> str:
+def measure(store: RegistryServer, client: str, options: argparse.Namespace) -> str:
     rate, seconds = options.rate, options.seconds
     began = time.monotonic()
     words = [word.format(name=store.name, count=options.count) for word in CLIENTS[client]]
@@ -126,7 +119,7 @@ def measure(store: RegistryServer | Embedded, client: str, options: argparse.Nam
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    all_there_are = [EMBEDDED, *SERVERS]
+    all_there_are = [Embedded.scheme, *SERVERS]
     help = ", ".join(all_there_are)
     parser.add_argument("registries", nargs="*", default=all_there_are, metavar="REGISTRY", help=help)
     parser.add_argument("--client", action="append", choices=CLIENTS, help="the client's language, go unless given")
@@ -143,10 +136,10 @@ def main() -> int:
             print(built.stderr, file=sys.stderr)
             return 1
     for scheme in options.registries:
-        if scheme != EMBEDDED and (why := missing(scheme)):
+        if scheme in SERVERS and (why := missing(scheme)):
             print(f"{scheme} is left out: {why}")
             continue
-        with Embedded() if scheme == EMBEDDED else SERVERS[scheme]() as store, filled(store, options.count):
+        with started(scheme) as store, filled(store, options.count):
             for client in clients:
                 print(measure(store, client, options), flush=True)
     return 0

@@ -11,6 +11,7 @@ import gc
 import socket
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from google.protobuf.empty_pb2 import Empty
@@ -20,7 +21,8 @@ from peer.faults import heap_bytes
 from trunkcall import registry
 
 SERVICE = "trunkcall.measure.v1.Many"
-MARKED = "changing-"  # the ids that come and go
+MARKED = "changing-"  # the ids that come and go: sets are in the order of the ids
+BEHIND = "changing."
 NEVER = trunkcall.unary(f"/{SERVICE}/Never", Empty, Empty)
 
 
@@ -39,7 +41,8 @@ class Watching:
         self._ready = False
 
     def balance(self, endpoints: Sequence[trunkcall.EndpointState]) -> trunkcall.Picker:
-        there = {id for one in endpoints if (id := one.endpoint.id).startswith(MARKED)}
+        begin, end = (bisect_left(endpoints, mark, key=lambda one: one.endpoint.id) for mark in (MARKED, BEHIND))
+        there = {one.endpoint.id for one in endpoints[begin:end]}
         for id in there - self._there:
             say("came", id)
         for id in self._there - there:
