@@ -48,6 +48,7 @@ type benchOptions struct {
 	options  []trunkcall.ClientOption // that --codec and --compression ask for
 	mixed    mixOptions
 	found    registryFlag
+	choosing choosingFlags
 
 	reserveHeap int
 }
@@ -58,6 +59,7 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	options.identity.flags(fs)
 	options.mixed.flags(fs)
 	options.found.flags(fs, "in which a target registry:SERVICE is found")
+	options.choosing.flags(fs)
 	reserveHeapFlag(fs, &options.reserveHeap)
 	benchmsg.BusyFlag(fs)
 	options.MarkMissing(benchFlags...)
@@ -154,6 +156,7 @@ func (p program) bench(args []string) error {
 		return err
 	}
 	clientOptions := append(options.options, finding...)
+	clientOptions = append(clientOptions, options.choosing.options()...)
 	if config != nil {
 		clientOptions = append(clientOptions, trunkcall.WithTLS(config))
 	}

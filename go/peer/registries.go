@@ -2,6 +2,8 @@ package peer
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"log/slog"
 	"strings"
@@ -16,7 +18,26 @@ const registryScheme = "registry"
 // registryFlag is --registry: where a server is published, or found.
 type registryFlag struct {
 	name      string
+	instance  instanceFlag        // of a server
 	registrar *registry.Registrar // of a server
+}
+
+// instanceFlag is --instance: what the record of a server says besides where it is.
+type instanceFlag struct {
+	text          string
+	Weight        int
+	Zone, Version string
+	Attributes    map[string]string
+}
+
+func (f *instanceFlag) String() string { return f.text }
+
+// Set reads it.
+func (f *instanceFlag) Set(text string) error {
+	f.text = text
+	read := json.NewDecoder(strings.NewReader(text))
+	read.DisallowUnknownFields()
+	return read.Decode(f)
 }
 
 func (f *registryFlag) flags(fs *flag.FlagSet, purpose string) {
@@ -32,7 +53,10 @@ func (f *registryFlag) server(logger *slog.Logger) ([]trunkcall.ServerOption, er
 	if err != nil {
 		return nil, usagef("--registry: %v", err)
 	}
-	f.registrar = registry.NewRegistrar(store, registry.Published{Logger: logger})
+	f.registrar = registry.NewRegistrar(store, registry.Published{
+		Weight: f.instance.Weight, Zone: f.instance.Zone, Version: f.instance.Version, Attributes: f.instance.Attributes,
+		Logger: logger,
+	})
 	return []trunkcall.ServerOption{trunkcall.WithRegistrar(f.registrar)}, nil
 }
 
@@ -59,4 +83,58 @@ func (f *registryFlag) client() ([]trunkcall.ClientOption, error) {
 // finds reports whether a target is found in the registry.
 func (f *registryFlag) finds(target string) bool {
 	return f.name != "" && strings.HasPrefix(target, registryScheme+":")
+}
+
+// choosingFlags say which of several endpoints a client calls.
+type choosingFlags struct {
+	zone string
+	only onlyFlag
+}
+
+func (f *choosingFlags) flags(fs *flag.FlagSet) {
+	fs.StringVar(&f.zone, "zone", "", "`zone` in which the client runs, for the rules of --policy-file")
+	fs.Var(&f.only, "only", "`KEY=VALUE`: call only endpoints that have this attribute, in turns")
+}
+
+func (f *choosingFlags) options() []trunkcall.ClientOption {
+	var options []trunkcall.ClientOption
+	if f.zone != "" {
+		options = append(options, trunkcall.WithZone(f.zone))
+	}
+	if f.only.key != "" {
+		options = append(options, trunkcall.WithBalancer(only{f.only, trunkcall.RoundRobin()}))
+	}
+	return options
+}
+
+// onlyFlag is an attribute.
+type onlyFlag struct{ key, value string }
+
+func (f *onlyFlag) String() string { return f.key + "=" + f.value }
+
+// Set reads it.
+func (f *onlyFlag) Set(text string) error {
+	key, value, found := strings.Cut(text, "=")
+	if !found || key == "" {
+		return errors.New("want KEY=VALUE")
+	}
+	f.key, f.value = key, value
+	return nil
+}
+
+// only is a balancer as users write them: it leaves out endpoints without an attribute.
+type only struct {
+	attribute onlyFlag
+	trunkcall.Balancer
+}
+
+// Balance leaves the choice among the others to another balancer.
+func (o only) Balance(endpoints []*trunkcall.EndpointState) trunkcall.Picker {
+	var found []*trunkcall.EndpointState
+	for _, e := range endpoints {
+		if value, there := e.Endpoint().Attributes[o.attribute.key]; there && value == o.attribute.value {
+			found = append(found, e)
+		}
+	}
+	return o.Balancer.Balance(found)
 }

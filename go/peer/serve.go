@@ -76,6 +76,7 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	o.faults.flags(fs)
 	o.conformance.flags(fs)
 	o.registry.flags(fs, "in which the server is published")
+	fs.Var(&o.registry.instance, "instance", "`JSON` of what its record says besides: weight, zone, version, attributes")
 	others, err := p.parse(fs, serveHelp, args)
 	switch {
 	case err != nil:

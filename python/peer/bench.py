@@ -28,7 +28,7 @@ from .flags import (
     check_codec,
     find_compression,
 )
-from .found import add_registry, blocking_resolvers, finds, resolvers
+from .found import add_choosing, add_registry, blocking_resolvers, choosing, finds, resolvers
 from .log import make_logger
 from .loop import run_loop
 from .security import add_identity, client_tls
@@ -74,6 +74,7 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("--connection-per-call", action="store_true", help="make a connection for each call")
     parser.add_argument("--inline", action="store_true", help=f"run handlers on the thread that reads ({MISSING})")
     add_registry(parser)
+    add_choosing(parser)
     add_uvloop(parser)
     add_retain_heap(parser)
     mix.add_flags(parser)
@@ -155,6 +156,7 @@ async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load
         resolvers={**FILES, **resolvers(flags)},
         policy_file=flags.policy_file,
         attempt_observer=counting if flags.observe else None,
+        **choosing(flags),
     )
     config = options.config()
     warm = dataclasses.replace(config, calls=0, duration=config.warmup, warmup=0.0)
@@ -179,7 +181,8 @@ async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load
 def governing(options: load.Options) -> dict[str, Any]:
     """What is given to clients of load that measures how fast calls are."""
     flags: argparse.Namespace = options.extra
-    return {"policy_file": flags.policy_file, "attempt_observer": mix.Counting() if flags.observe else None}
+    observer = mix.Counting() if flags.observe else None
+    return {"policy_file": flags.policy_file, "attempt_observer": observer, **choosing(flags)}
 
 
 def connecting(

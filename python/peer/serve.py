@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import logging
 import signal
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
@@ -131,6 +132,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     add_faults(parser)
     help = "name of a registry in which the server is published, such as file:/run/trunkcall"
     parser.add_argument("--registry", metavar="NAME", default="", help=help)
+    help = "what its record says besides: weight, zone, version, attributes"
+    parser.add_argument("--instance", metavar="JSON", type=instance, default={}, help=help)
     help = "processes that serve, each on one thread, all on the same addresses"
     parser.add_argument("--processes", metavar="N", type=int, default=1, help=help)
     add_uvloop(parser)
@@ -192,7 +195,7 @@ def limits(flags: argparse.Namespace) -> trunkcall.Limits:
 async def answer(flags: argparse.Namespace) -> None:
     """Serves until a signal comes."""
     logger = make_logger()
-    registrar = make_registrar(flags.registry)
+    registrar = make_registrar(flags.registry, flags.instance)
     tier = onward.Onward(flags) if flags.onward else None
     server = make_server(flags, registrar, tier)
     # Before anybody can know that the server is there, and signal it.
@@ -213,11 +216,24 @@ async def answer(flags: argparse.Namespace) -> None:
             await tier.close()
 
 
-def make_registrar(name: str) -> registry.Registrar | None:
+INSTANCE = ("weight", "zone", "version", "attributes")
+
+
+def instance(text: str) -> dict[str, Any]:
+    try:
+        given: Any = json.loads(text)
+    except ValueError as fault:
+        raise UsageError(f"--instance: {fault}") from None
+    if not isinstance(given, dict) or set(cast("dict[str, Any]", given)) - set(INSTANCE):
+        raise UsageError(f"--instance: want an object with {', '.join(INSTANCE)}")
+    return cast("dict[str, Any]", given)
+
+
+def make_registrar(name: str, instance: dict[str, Any]) -> registry.Registrar | None:
     if not name:
         return None
     try:
-        return registry.Registrar(registry.open_store(name))
+        return registry.Registrar(registry.open_store(name), **instance)
     except ValueError as fault:
         raise UsageError(f"--registry: {fault}") from None
 

@@ -54,6 +54,7 @@ final class BenchCommand {
   private final Flags.Value<Boolean> perCall =
       flags.toggle("--connection-per-call", "make a connection for each call");
   private final Flags.Value<Optional<Source>> registry = PeerFlags.registry(flags);
+  private final Choosing choosing = new Choosing(flags);
   private final MixFlags mix = new MixFlags(flags);
   private final AtomicLong attempts = new AtomicLong();
 
@@ -94,7 +95,8 @@ final class BenchCommand {
 
   private ClientBuilder builder(@Nullable Tls tls) {
     ClientBuilder builder =
-        Clients.builder(options.address(), tls, compression.get(), registry.get())
+        choosing
+            .apply(Clients.builder(options.address(), tls, compression.get(), registry.get()))
             .keepalive(mix.keepalive().interval(), mix.keepalive().timeout());
     if (mix.observe()) {
       builder.attemptObserver(

@@ -90,6 +90,13 @@ final class ServeCommand {
           "--grace", Duration.ofSeconds(30), "time for calls that run on after SIGTERM (30s)");
   private final Flags.Value<Optional<Store>> registry =
       PeerFlags.registry(flags, "in which the server is published", Registry::openStore);
+  private final Flags.Value<Instance> instance =
+      flags.add(
+          "--instance",
+          "JSON",
+          Instance.NOTHING,
+          "what its record says besides: weight, zone, version, attributes",
+          Instance::of);
   private final Flags.Value<PeerFlags.Keepalive> keepalive =
       PeerFlags.keepalive(flags, Duration.ofSeconds(60));
 
@@ -131,7 +138,7 @@ final class ServeCommand {
       throw new UsageError("--onward needs --faults");
     }
     Log.begin(console, Level.WARNING);
-    Registrar registrar = registry.get().map(Registrar::of).orElse(null);
+    Registrar registrar = registry.get().map(instance.get()::registrar).orElse(null);
     Ledger file = ledger.given() ? new Ledger(ledger.get()) : null;
     try (Onward tier = tier(file)) {
       return serve(make(registrar, file, tier), registrar);
