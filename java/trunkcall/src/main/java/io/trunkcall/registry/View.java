@@ -2,13 +2,17 @@ package io.trunkcall.registry;
 
 import io.trunkcall.Endpoint;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.Set;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,13 +44,15 @@ final class View {
   private final String service;
   private final Told told;
   private final Map<String, Entry> entries = new HashMap<>(); // that stand in the registry
-  private final TreeMap<String, Endpoint> good = new TreeMap<>(); // the last, of these or missing
-  private final Map<String, Long> missing = new HashMap<>(); // since when
+  private final Map<String, Endpoint> good = new HashMap<>(); // the last, of these or missing
+  private final TreeSet<String> touched = new TreeSet<>(); // whose good one may not be handed over
+  private final Map<String, Long> missing = new LinkedHashMap<>(); // since when, the longest first
+  private final Set<String> remembered = new HashSet<>(); // of the missing: whose good one is kept
   private int present; // how many of good are there
   private boolean begun; // the registry has told something
   private @Nullable String fault; // why it fails
   private boolean changed; // since the set was handed over
-  private List<Endpoint> handed = List.of(); // last
+  private Endpoint[] handed = {}; // last, in the order of the ids
   private long handedAt;
 
   View(String service, Told told) {
@@ -78,6 +84,7 @@ final class View {
     for (String id : went) {
       if (entries.remove(id) != null && good.containsKey(id)) {
         missing.put(id, at);
+        remembered.add(id);
         present--;
       }
     }
@@ -110,12 +117,14 @@ final class View {
     if (why == null) {
       try {
         good.put(entry.id(), ServiceRecord.parseAt(service, entry.id(), entry.data()).toEndpoint());
+        touched.add(entry.id());
       } catch (InvalidRecordException invalid) {
         why = String.valueOf(invalid.getMessage());
       }
     }
     if (good.containsKey(entry.id())) {
       missing.remove(entry.id());
+      remembered.remove(entry.id());
       present += wasThere ? 0 : 1;
     }
     return why;
@@ -134,52 +143,97 @@ final class View {
     Iterator<Map.Entry<String, Long>> each = missing.entrySet().iterator();
     while (each.hasNext()) {
       Map.Entry<String, Long> one = each.next();
-      if (at - one.getValue() >= MISSING) {
-        each.remove();
+      if (at - one.getValue() < MISSING) {
+        break;
+      }
+      each.remove();
+      if (remembered.remove(one.getKey())) {
         forget(one.getKey());
       }
     }
     if (present >= missing.size()) {
-      missing.keySet().forEach(this::forget);
+      remembered.forEach(this::forget);
+      remembered.clear();
     }
   }
 
   /** Drops the record of what is missing. */
   private void forget(String id) {
-    if (!entries.containsKey(id)) {
-      good.remove(id);
-    }
+    good.remove(id);
+    touched.add(id);
   }
 
   /** Hands over what is good, if that is another set than the last one and it is time for it. */
   private void handOver(long at) {
-    if (!changed || !handed.isEmpty() && at < handedAt + SETTLING) {
+    if (!changed || handed.length > 0 && at < handedAt + SETTLING) {
       return;
     }
     changed = false;
-    List<Endpoint> set = List.copyOf(good.values());
-    if (set.equals(handed)) {
-      return;
+    Endpoint[] set = next();
+    touched.clear();
+    if (set != handed) {
+      handed = set;
+      handedAt = at;
+      told.handed(at, List.of(handed));
     }
-    handed = set;
-    handedAt = at;
-    told.handed(at, handed);
+  }
+
+  /**
+   * The set as it is now: the last one, with what was touched exchanged; itself if that is the
+   * same. Endpoints that are as they were are the same objects, by which a client knows them.
+   */
+  private Endpoint[] next() {
+    Endpoint[] set = new Endpoint[handed.length + touched.size()];
+    boolean other = false;
+    int copied = 0; // of the last set
+    int size = 0;
+    for (String id : touched) {
+      int at = place(id, copied);
+      System.arraycopy(handed, copied, set, size, at - copied);
+      size += at - copied;
+      Endpoint before = at < handed.length && handed[at].id().equals(id) ? handed[at] : null;
+      copied = before == null ? at : at + 1;
+      Endpoint now = good.get(id);
+      if (now != null && now.equals(before)) {
+        good.put(id, before);
+        now = before;
+      }
+      if (now != null) {
+        set[size++] = now;
+      }
+      other |= now != before;
+    }
+    System.arraycopy(handed, copied, set, size, handed.length - copied);
+    return other ? Arrays.copyOf(set, size + handed.length - copied) : handed;
+  }
+
+  /** Where in the last set an id stands, or would, from an index on. */
+  private int place(String id, int from) {
+    int low = from;
+    int high = handed.length;
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (handed[middle].id().compareTo(id) < 0) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
   }
 
   /** When {@link #compute} is to be called; {@link #NEVER}: not before something is told. */
   long due() {
     long at = changed ? handedAt + SETTLING : NEVER;
-    if (present > 0) {
-      for (long since : missing.values()) {
-        at = Math.min(at, since + MISSING);
-      }
+    if (present > 0 && !missing.isEmpty()) {
+      at = Math.min(at, missing.values().iterator().next() + MISSING);
     }
     return at;
   }
 
   /** Why there is no set yet; empty if there is one, or nothing is known. */
   String reason() {
-    if (!handed.isEmpty()) {
+    if (handed.length > 0) {
       return "";
     }
     if (fault != null) {

@@ -9,7 +9,6 @@ import io.trunkcall.Outcome;
 import io.trunkcall.PickObserver;
 import io.trunkcall.State;
 import io.trunkcall.Status;
-import io.trunkcall.internal.transport.Address;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -28,12 +27,11 @@ public final class ClientEndpoint implements EndpointState {
   final long hash; // of its identity
   final List<Connector> connectors;
   private final Endpoints of;
-  private final List<Address> addresses;
   private final MovingLatency latencies = new MovingLatency();
   private final Object slots;
   private final Deque<Runnable> waitingToOpen = new ArrayDeque<>();
 
-  private volatile Endpoint endpoint;
+  private volatile Resolved resolved;
   private volatile State state = State.IDLE;
   private volatile int failures;
   private volatile List<Link> live = List.of(); // every connection that is not gone
@@ -46,9 +44,8 @@ public final class ClientEndpoint implements EndpointState {
 
   ClientEndpoint(Endpoints of, Resolved resolved, int connections) {
     this.of = of;
-    this.endpoint = resolved.endpoint();
-    this.addresses = resolved.addresses();
-    this.hash = Rendezvous.hashed(endpoint.identity());
+    this.resolved = resolved;
+    this.hash = resolved.hash();
     List<Connector> made = new ArrayList<>(connections);
     for (int i = 0; i < connections; i++) {
       made.add(new Connector(of, this));
@@ -61,7 +58,7 @@ public final class ClientEndpoint implements EndpointState {
 
   @Override
   public Endpoint endpoint() {
-    return endpoint;
+    return resolved.endpoint();
   }
 
   @Override
@@ -91,7 +88,7 @@ public final class ClientEndpoint implements EndpointState {
 
   @Override
   public String toString() {
-    return "endpoint " + endpoint + " " + state;
+    return "endpoint " + endpoint() + " " + state;
   }
 
   /** The connections that are not gone. */
@@ -149,7 +146,7 @@ public final class ClientEndpoint implements EndpointState {
     }
     long latency = latencyNanos();
     return new EndpointGauges(
-        endpoint,
+        endpoint(),
         state,
         connections,
         calls(),
@@ -179,8 +176,9 @@ public final class ClientEndpoint implements EndpointState {
 
   Opener.Dialled dialled(boolean reached) {
     boolean alone = of.alone();
-    boolean greet = addresses.size() > 1 || !alone || reached;
-    return new Opener.Dialled(endpoint, addresses, greet, alone);
+    Resolved now = resolved;
+    boolean greet = now.addresses().size() > 1 || !alone || reached;
+    return new Opener.Dialled(now.endpoint(), now.addresses(), greet, alone);
   }
 
   // What becomes of calls.
@@ -206,8 +204,8 @@ public final class ClientEndpoint implements EndpointState {
   // What resolvers tell.
 
   /** Takes another description of the same endpoint. */
-  void exchange(Endpoint other) {
-    endpoint = other;
+  void exchange(Resolved other) {
+    resolved = other;
   }
 
   /** It has left the set: no new calls, those that run end, then its connections close. */

@@ -8,7 +8,8 @@ import io.trunkcall.State;
 import io.trunkcall.internal.transport.Clockwork;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -46,8 +47,9 @@ public final class Endpoints {
   private final Set<Connector> connectors = new LinkedHashSet<>(); // of all that have connections
   private final Set<ClientEndpoint> toTryAgain = new LinkedHashSet<>();
 
-  private Map<String, ClientEndpoint> known = Map.of(); // by their identities
-  private volatile List<ClientEndpoint> order = List.of();
+  private final Map<String, ClientEndpoint> known = new HashMap<>(); // by their identities
+  private List<Resolved> described = List.of(); // the set, as it was found
+  private volatile List<ClientEndpoint> order = List.of(); // the same, in its order
   private boolean stale; // the picker is of another set, or of other states
   private long version; // of the set and its states
   private boolean telling; // the listener is about to be told
@@ -153,27 +155,45 @@ public final class Endpoints {
     if (closed) {
       return;
     }
-    Map<String, ClientEndpoint> before = known;
-    Map<String, ClientEndpoint> now = new LinkedHashMap<>();
-    for (Resolved one : part(id, found)) {
-      String identity = one.endpoint().identity();
-      ClientEndpoint old = before.get(identity);
-      if (old != null && same(old.endpoint(), one.endpoint())) {
-        old.exchange(one.endpoint());
-        now.put(identity, old);
+    List<Resolved> set = part(id, found);
+    List<ClientEndpoint> last = order;
+    int[] places = Places.of(set, described);
+    ClientEndpoint[] now = new ClientEndpoint[places.length];
+    boolean[] stayed = new boolean[last.size()];
+    Set<ClientEndpoint> moved = new HashSet<>();
+    for (int i = 0; i < now.length; i++) {
+      if (places[i] != Places.NONE) {
+        stayed[places[i]] = true;
+        now[i] = last.get(places[i]);
       } else {
-        now.put(identity, new ClientEndpoint(this, one, settings.connections));
+        now[i] = known(set.get(i));
+        moved.add(now[i]);
       }
     }
-    known = now;
-    order = List.copyOf(now.values());
+    described = set;
+    order = List.of(now);
     connect();
-    for (ClientEndpoint old : before.values()) {
-      if (now.get(old.endpoint().identity()) != old) {
+    for (int at = 0; at < stayed.length; at++) {
+      ClientEndpoint old = last.get(at);
+      if (!stayed[at] && !moved.contains(old)) {
+        known.remove(old.endpoint().identity(), old);
         old.leave();
       }
     }
     changed();
+  }
+
+  /** The endpoint of a description, which is a new one if none is the same. */
+  private ClientEndpoint known(Resolved one) {
+    String identity = one.endpoint().identity();
+    ClientEndpoint old = known.get(identity);
+    if (old != null && same(old.endpoint(), one.endpoint())) {
+      old.exchange(one);
+      return old;
+    }
+    ClientEndpoint made = new ClientEndpoint(this, one, settings.connections);
+    known.put(identity, made);
+    return made;
   }
 
   /** Whether two descriptions with one identity are of the same endpoint (client.md 7.3). */
@@ -187,8 +207,9 @@ public final class Endpoints {
     if (lazy || settings.most == 0 || found.size() <= settings.most) {
       return found;
     }
-    List<String> identities = found.stream().map(one -> one.endpoint().identity()).toList();
-    int[] chosen = Rendezvous.ranked(client, identities, settings.most);
+    long[] hashes = found.stream().mapToLong(Resolved::hash).toArray();
+    int[] chosen =
+        Rendezvous.ranked(client, hashes, at -> found.get(at).endpoint().identity(), settings.most);
     List<Resolved> used = new ArrayList<>(chosen.length);
     for (int at : chosen) {
       used.add(found.get(at));

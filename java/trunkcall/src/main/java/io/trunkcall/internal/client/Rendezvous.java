@@ -3,8 +3,8 @@ package io.trunkcall.internal.client;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.List;
 import java.util.PriorityQueue;
+import java.util.function.IntFunction;
 
 /**
  * Hashes, and which of several endpoints a key belongs to (client.md 10.7). A change of the set
@@ -44,20 +44,23 @@ final class Rendezvous {
 
   /**
    * Indexes of those identities, at most {@code most}, that a hashed key belongs to first, in
-   * order.
+   * order; of identities with these hashes.
    */
-  static int[] ranked(long key, List<String> identities, int most) {
-    long[] scores = new long[identities.size()];
+  static int[] ranked(long key, long[] hashes, IntFunction<String> identity, int most) {
+    long[] scores = new long[hashes.length];
     Comparator<Integer> lowestFirst = (a, b) -> Long.compareUnsigned(scores[a], scores[b]);
-    PriorityQueue<Integer> best =
-        new PriorityQueue<>(
-            lowestFirst.thenComparing(
-                (a, b) ->
-                    Arrays.compareUnsigned(bytes(identities.get(b)), bytes(identities.get(a)))));
+    lowestFirst =
+        lowestFirst.thenComparing(
+            (a, b) -> Arrays.compareUnsigned(bytes(identity.apply(b)), bytes(identity.apply(a))));
+    PriorityQueue<Integer> best = new PriorityQueue<>(lowestFirst);
     for (int at = 0; at < scores.length; at++) {
-      scores[at] = score(key, hashed(bytes(identities.get(at))));
+      scores[at] = score(key, hashes[at]);
+      boolean full = best.size() == most;
+      if (full && Long.compareUnsigned(scores[at], scores[best.element()]) < 0) {
+        continue; // which is so for nearly all of a large set
+      }
       best.add(at);
-      if (best.size() > most) {
+      if (full) {
         best.remove();
       }
     }

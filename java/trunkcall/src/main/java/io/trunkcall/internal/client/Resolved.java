@@ -3,12 +3,14 @@ package io.trunkcall.internal.client;
 import io.trunkcall.Endpoint;
 import io.trunkcall.internal.transport.Address;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
-/** An endpoint with its addresses as they are dialled. */
-record Resolved(Endpoint endpoint, List<Address> addresses) {
+/** An endpoint with its addresses as they are dialled, and the hash of its identity. */
+record Resolved(Endpoint endpoint, List<Address> addresses, long hash) {
   private static final int MOST = 100_000; // endpoints of a set
   private static final int MOST_ADDRESSES = 64; // of an endpoint
   private static final int MOST_WEIGHT = 1_000_000;
@@ -18,29 +20,66 @@ record Resolved(Endpoint endpoint, List<Address> addresses) {
    * IllegalArgumentException for a set that is not to be applied (client.md 7.1, 8.2).
    */
   static List<Resolved> check(List<Endpoint> endpoints) {
-    return List.copyOf(check(endpoints, Map.of()).values());
+    return Checked.NONE.next(endpoints).found;
   }
 
-  /** The same by identity. What is in a set that was good {@code before} is not checked again. */
-  static Map<String, Resolved> check(List<Endpoint> endpoints, Map<String, Resolved> before) {
-    if (endpoints.isEmpty()) {
-      throw new IllegalArgumentException("the set of endpoints is empty");
+  /** A set as it was given, and what was made of it. */
+  record Checked(List<Endpoint> given, List<Resolved> found) {
+    /** Of no endpoints. */
+    static final Checked NONE = new Checked(List.of(), List.of());
+
+    /**
+     * The next set, of which only what was not in this one is checked, or that stands elsewhere.
+     * Throws as {@link Resolved#check(List)}.
+     */
+    Checked next(List<Endpoint> endpoints) {
+      if (endpoints.isEmpty()) {
+        throw new IllegalArgumentException("the set of endpoints is empty");
+      }
+      if (endpoints.size() > MOST) {
+        throw new IllegalArgumentException(
+            "a set of %,d endpoints, of at most %,d".formatted(endpoints.size(), MOST));
+      }
+      int[] places = Places.of(endpoints, given);
+      Resolved[] now = new Resolved[places.length];
+      Set<String> fresh = new HashSet<>();
+      long hashes = 0; // of the fresh ones, of each six bits
+      for (int i = 0; i < now.length; i++) {
+        if (places[i] != Places.NONE) {
+          now[i] = found.get(places[i]);
+        } else {
+          now[i] = resolved(endpoints.get(i));
+          fresh.add(endpoints.get(i).identity());
+          hashes |= 1L << now[i].hash;
+        }
+      }
+      return isTwice(now, fresh, hashes)
+          ? new Checked(List.of(), eachOnce(now))
+          : new Checked(endpoints, List.of(now));
     }
-    if (endpoints.size() > MOST) {
-      throw new IllegalArgumentException(
-          "a set of %,d endpoints, of at most %,d".formatted(endpoints.size(), MOST));
-    }
-    Map<String, Resolved> found = new LinkedHashMap<>();
-    for (Endpoint endpoint : endpoints) {
-      String identity = endpoint.identity();
-      Resolved known = before.get(identity);
-      boolean same = known != null && known.endpoint == endpoint;
-      found.putIfAbsent(identity, same ? known : check(endpoint));
-    }
-    return found;
   }
 
-  private static Resolved check(Endpoint endpoint) {
+  /** Whether an identity stands twice in a set, in which all others than the fresh ones differ. */
+  private static boolean isTwice(Resolved[] set, Set<String> fresh, long hashes) {
+    int named = 0;
+    if (!fresh.isEmpty()) {
+      for (Resolved one : set) {
+        boolean maybe = (hashes & 1L << one.hash) != 0;
+        named += maybe && fresh.contains(one.endpoint.identity()) ? 1 : 0;
+      }
+    }
+    return named > fresh.size();
+  }
+
+  private static List<Resolved> eachOnce(Resolved[] set) {
+    Map<String, Resolved> first = new LinkedHashMap<>();
+    for (Resolved one : set) {
+      first.putIfAbsent(one.endpoint.identity(), one);
+    }
+    return List.copyOf(first.values());
+  }
+
+  private static Resolved resolved(Endpoint endpoint) {
     int weight = endpoint.weight();
     if (weight < 0 || weight > MOST_WEIGHT) {
       throw new IllegalArgumentException(
@@ -60,6 +99,6 @@ record Resolved(Endpoint endpoint, List<Address> addresses) {
         throw new IllegalArgumentException("endpoint " + endpoint + ": " + fault.getMessage());
       }
     }
-    return new Resolved(endpoint, List.copyOf(addresses));
+    return new Resolved(endpoint, List.copyOf(addresses), Rendezvous.hashed(endpoint.identity()));
   }
 }

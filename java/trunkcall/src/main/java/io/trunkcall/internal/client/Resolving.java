@@ -6,7 +6,6 @@ import io.trunkcall.Watch;
 import io.trunkcall.internal.transport.Clockwork;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
@@ -236,7 +235,7 @@ final class Resolving {
   /** What the resolver is given. Any thread may use it. */
   private final class Watching implements Watch {
     private final Semaphore failure = new Semaphore(0); // has a permit after one
-    private volatile Map<String, Resolved> checked = Map.of(); // the last good set
+    private volatile Resolved.Checked checked = Resolved.Checked.NONE; // the last good set
 
     @Override
     public String target() {
@@ -249,17 +248,16 @@ final class Resolving {
         return;
       }
       List<Endpoint> given = List.copyOf(endpoints);
-      Map<String, Resolved> good;
+      Resolved.Checked good;
       try {
-        good = Resolved.check(given, checked);
+        good = checked.next(given);
       } catch (IllegalArgumentException fault) {
         String why = String.valueOf(fault.getMessage());
         clockwork.execute(() -> noteIfRunning(why));
         throw new RefusedSet(why);
       }
       checked = good;
-      List<Resolved> found = List.copyOf(good.values());
-      clockwork.execute(() -> take(given, found));
+      clockwork.execute(() -> take(given, good.found()));
     }
 
     @Override
