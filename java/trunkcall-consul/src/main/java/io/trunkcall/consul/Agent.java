@@ -39,13 +39,12 @@ final class Agent {
   private HttpResponse<InputStream> send(HttpRequest request, Duration within)
       throws IOException, InterruptedException {
     long begun = System.nanoTime();
-    // The request's own time is over with the head of the answer.
-    return client.send(
-        request,
-        head ->
-            HttpResponse.BodySubscribers.mapping(
-                HttpResponse.BodySubscribers.ofInputStream(),
-                body -> new TimedBody(body, begun, within)));
+    try {
+      // The request's own time is over with the head of the answer.
+      return client.send(request, head -> new TimedBody(begun, within));
+    } catch (IllegalArgumentException broken) { // a head with a length that is no number
+      throw new RegistryException("Consul's answer is no HTTP: " + broken.getMessage(), broken);
+    }
   }
 
   /**

@@ -41,6 +41,11 @@ final class InstanceKeeping {
       }
     } catch (InterruptedException end) {
       withdraw();
+    } catch (IOException fault) {
+      if (!Thread.interrupted()) { // who is, while it reads an answer, is told so by a fault
+        throw fault;
+      }
+      withdraw();
     }
   }
 
