@@ -15,6 +15,8 @@ import java.util.concurrent.TimeoutException;
 final class Answers {
   static final Duration WITHIN = Duration.ofSeconds(10);
 
+  private static final String FORM = "etcd has answered in another form than it should";
+
   private long cluster; // 0: nobody has answered yet
   private long revision;
 
@@ -25,6 +27,9 @@ final class Answers {
       throws RegistryException, InterruptedException {
     T got = await(answer, WITHIN);
     Response.Header header = got.getHeader();
+    if (header.getRevision() <= 0) { // none: a proxy or another program has answered
+      throw form();
+    }
     // One that was emptied, or is another one, would never tell what is behind the last revision.
     if (cluster != 0 && header.getClusterId() != cluster || header.getRevision() < revision) {
       throw new RegistryException("etcd has begun anew");
@@ -44,6 +49,11 @@ final class Answers {
     } catch (ExecutionException failed) {
       throw failure(failed.getCause() == null ? failed : failed.getCause());
     }
+  }
+
+  /** The failure that is an answer which etcd does not give. */
+  static RegistryException form() {
+    return new RegistryException(FORM);
   }
 
   /** A failure in the words of etcd. */

@@ -115,6 +115,10 @@ final class KeyLooking {
   private void changed(List<WatchEvent> events, Watcher watcher) throws RegistryException {
     Map<String, @Nullable Entry> last = new LinkedHashMap<>();
     for (WatchEvent event : events) {
+      if (event.getKeyValue().getKey().isEmpty()
+          || event.getEventType() == WatchEvent.EventType.UNRECOGNIZED) {
+        throw Answers.form();
+      }
       String id = id(event.getKeyValue());
       if (event.getEventType() == WatchEvent.EventType.DELETE) {
         account.remove(id);

@@ -27,6 +27,7 @@ final class NodeKeeping {
   private static final int AT_ONCE = 24; // records in a request, of which ZooKeeper takes a MiB
   private static final Duration ANSWERED = Duration.ofSeconds(10);
   private static final Duration WITHDRAWN = Duration.ofSeconds(5);
+  private static final int EXISTS = KeeperException.Code.NODEEXISTS.intValue();
 
   private final ZooKeeperStore store;
   private final Map<String, Written> records = new LinkedHashMap<>(); // by path
@@ -85,11 +86,8 @@ final class NodeKeeping {
     session.client.multi(
         operations,
         (code, path, context, results) -> {
-          KeeperException.Code said = KeeperException.Code.get(code);
-          if (said == KeeperException.Code.OK) {
+          if (Session.isOk(code, faulty(operations, results), done)) {
             done.complete(results);
-          } else {
-            done.completeExceptionally(KeeperException.create(said, faulty(operations, results)));
           }
         },
         null);
@@ -119,11 +117,8 @@ final class NodeKeeping {
           store.acl,
           CreateMode.PERSISTENT,
           (code, at, context, name) -> {
-            KeeperException.Code said = KeeperException.Code.get(code);
-            if (said == KeeperException.Code.OK || said == KeeperException.Code.NODEEXISTS) {
+            if (code == EXISTS || Session.isOk(code, at, made)) {
               made.complete(at);
-            } else {
-              made.completeExceptionally(KeeperException.create(said, at));
             }
           },
           null);
@@ -198,15 +193,19 @@ final class NodeKeeping {
       if (stat.getEphemeralOwner() == session.client.getSessionId()) {
         CompletableFuture<Integer> done = new CompletableFuture<>();
         session.client.delete(
-            paths.get(i), stat.getVersion(), (code, at, context) -> done.complete(code), null);
+            paths.get(i),
+            stat.getVersion(),
+            (code, at, context) -> {
+              if (code == Session.NO_NODE || Session.isOk(code, at, done)) {
+                done.complete(code);
+              }
+            },
+            null);
         removed.add(done);
       }
     }
     for (CompletableFuture<Integer> one : removed) {
-      KeeperException.Code said = KeeperException.Code.get(Session.get(one, WITHDRAWN));
-      if (said != KeeperException.Code.OK && said != KeeperException.Code.NONODE) {
-        throw new RegistryException("withdrawing from ZooKeeper: " + said);
-      }
+      int unused = Session.get(one, WITHDRAWN);
     }
   }
 }

@@ -13,7 +13,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher.Event.EventType;
 import org.apache.zookeeper.Watcher.Event.KeeperState;
@@ -88,19 +87,13 @@ final class NodeLooking {
   /** The ids that there are. A service that nobody has published has none. */
   private List<String> list() throws IOException, InterruptedException {
     while (true) {
-      try {
-        return session.client.getChildren(folder, true);
-      } catch (KeeperException.NoNodeException none) {
-        // It may come between the two questions.
-      } catch (KeeperException fault) {
-        throw Session.told(fault);
+      List<String> names = Session.get(session.children(folder), ANSWERED);
+      if (names != null) {
+        return names;
       }
-      try {
-        if (session.client.exists(folder, true) == null) {
-          return List.of();
-        }
-      } catch (KeeperException fault) {
-        throw Session.told(fault);
+      // It may come between the two questions.
+      if (!Session.get(session.exists(folder), ANSWERED)) {
+        return List.of();
       }
     }
   }

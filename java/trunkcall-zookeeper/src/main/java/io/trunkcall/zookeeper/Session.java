@@ -3,12 +3,14 @@ package io.trunkcall.zookeeper;
 import io.trunkcall.registry.RegistryException;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.apache.zookeeper.AsyncCallback;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
@@ -22,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Session implements Watcher, AutoCloseable {
   private static final Duration REACHED = Duration.ofSeconds(10);
+
+  static final int NO_NODE = KeeperException.Code.NONODE.intValue();
 
   final ZooKeeper client;
   private final BlockingQueue<WatchedEvent> events = new LinkedBlockingQueue<>();
@@ -80,21 +84,69 @@ final class Session implements Watcher, AutoCloseable {
   /** Asks for a node, and to be told once when it changes, or comes. */
   CompletableFuture<Node> read(String path, boolean watch) {
     CompletableFuture<Node> found = new CompletableFuture<>();
-    client.getData(
-        path,
-        watch,
+    AsyncCallback.DataCallback told =
         (code, at, context, data, stat) -> {
-          KeeperException.Code said = KeeperException.Code.get(code);
-          if (said == KeeperException.Code.OK) {
-            found.complete(new Node(data == null ? new byte[0] : data, stat));
-          } else if (said == KeeperException.Code.NONODE) {
+          if (code == NO_NODE) {
             found.complete(new Node(null, new Stat()));
-          } else {
-            found.completeExceptionally(KeeperException.create(said, path));
+          } else if (isOk(code, path, found)) {
+            found.complete(new Node(data == null ? new byte[0] : data, stat));
+          }
+        };
+    try {
+      client.getData(path, watch, told, null);
+    } catch (IllegalArgumentException none) { // ZooKeeper has told a name that no node has
+      found.completeExceptionally(none);
+    }
+    return found;
+  }
+
+  /** Asks for the names below a node, and to be told once when they change; null: it is not. */
+  CompletableFuture<@Nullable List<String>> children(String path) {
+    CompletableFuture<@Nullable List<String>> found = new CompletableFuture<>();
+    AsyncCallback.ChildrenCallback told =
+        (code, at, context, names) -> {
+          if (code == NO_NODE) {
+            found.complete(null);
+          } else if (isOk(code, path, found)) {
+            found.complete(names == null ? List.of() : names);
+          }
+        };
+    client.getChildren(path, true, told, null);
+    return found;
+  }
+
+  /** Asks whether a node is there, and to be told once when it comes or goes. */
+  CompletableFuture<Boolean> exists(String path) {
+    CompletableFuture<Boolean> found = new CompletableFuture<>();
+    client.exists(
+        path,
+        true,
+        (code, at, context, stat) -> {
+          if (code == NO_NODE || isOk(code, path, found)) {
+            found.complete(code != NO_NODE);
           }
         },
         null);
     return found;
+  }
+
+  /**
+   * Whether an operation was carried out. If it was not, whoever waits for it is told; also by an
+   * error that the library does not know, for which it has no exception.
+   */
+  static boolean isOk(int code, @Nullable String path, CompletableFuture<?> waiting) {
+    if (code == KeeperException.Code.OK.intValue()) {
+      return true;
+    }
+    Exception fault;
+    try {
+      fault = KeeperException.create(KeeperException.Code.get(code), path);
+    } catch (IllegalArgumentException unknown) {
+      String where = path == null ? "" : " for " + path;
+      fault = new RegistryException("it answered error " + code + where, unknown);
+    }
+    waiting.completeExceptionally(fault);
+    return false;
   }
 
   /** Waits for an answer. */
