@@ -7,7 +7,8 @@ The registry, who changes it and the client are processes of their own, on one m
 registry, served by Go's reference program. Whoever fills and changes is in Go; the client is in Go unless another
 language is named. A change is a server that comes,
 or goes: it counts from the moment at which the registry has confirmed that it is published, or at which it is asked to
-withdraw, until the client's balancer has the set. For Consul the many stand at nodes of their own in its catalog, as
+withdraw, until the client's balancer is called with the set. What the processes take of the processors is told as well,
+since all of them share those. For Consul the many stand at nodes of their own in its catalog, as
 those of an agent each would.
 """
 
@@ -15,13 +16,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
 
 from harness.languages import ROOT, environment, languages
-from harness.processes import Failed, Process, run
+from harness.processes import Failed, Process, read_all, run
 from harness.registries import SERVERS, Consul, Embedded, RegistryServer, missing
 from harness.registries.consul import pieces
 
@@ -42,6 +44,7 @@ CLIENTS = {
 }
 PER_NODE = 100
 PATIENCE = 300.0
+LOOK = 0.2  # how often what processes say is taken, or their pipes would be full
 SILENCE = 10.0  # after which no more is to be heard of changes
 
 
@@ -57,6 +60,11 @@ def fill_catalog(store: Consul, count: int) -> None:
             "Check": {"CheckID": f"service:{key}", "Name": "TTL", "ServiceID": key, "Status": "passing"},
         }
         store.ask("PUT", "catalog/register", body)
+
+
+def processor(one: Process) -> float:
+    """The processor's time that a process has used, in seconds; it may have ended, and not be reaped yet."""
+    return time.clock_gettime((~one.pid << 3) | 2)
 
 
 def changes(lines: list[str]) -> dict[tuple[str, str], int]:
@@ -91,8 +99,14 @@ def measure(store: RegistryServer, client: str, options: argparse.Namespace) -> 
     there = watching.line(PATIENCE)
     took = time.monotonic() - began
     flags = ("--registry", store.name, "--rate", str(rate), "--for", f"{seconds}s")
+    serving = store.process
+    assert serving is not None
     changing = Process([str(MEASURE), "change", *flags])
-    changing.wait(seconds + PATIENCE)
+    since, used = time.monotonic(), [processor(one) for one in (watching, serving, changing)]
+    while changing.stdout_open and time.monotonic() < since + seconds + PATIENCE:
+        read_all([one for one in (watching, changing) if one.stdout_open], LOOK)
+    passed = time.monotonic() - since
+    used = [processor(one) - before for one, before in zip((watching, serving, changing), used, strict=True)]
     made = changes([line for _, line in changing.lines])
     wanted = set(made)
     heard: dict[tuple[str, str], int] = {}
@@ -108,12 +122,15 @@ def measure(store: RegistryServer, client: str, options: argparse.Namespace) -> 
         raise Failed(f"{store.scheme}, {client}: of {len(made)} changes none was seen")
     p50, p99 = late[len(late) // 2], late[len(late) * 99 // 100]
     over = sum(1 for one in late if one > 50)
+    costs = [f"{1000 * part / len(made):.1f}" for part in used]
     return (
         f"{store.scheme}, {client}: {there.removeprefix('ready ')} instances, there after {took:.1f} s, "
         f"{len(made) / seconds:.0f} changes/s: p50 {p50:.1f} ms, "
         f"p99 {p99:.1f} ms, most {late[-1]:.1f} ms, "
         f"{over} of {len(late)} above 50 ms, {len(made) - len(late)} not seen; "
-        f"resident {before:.0f} MB and then {resident:.0f} MB at most, heap {heap:.0f} MB and then {left:.0f} MB"
+        f"resident {before:.0f} MB and then {resident:.0f} MB at most, heap {heap:.0f} MB and then {left:.0f} MB; "
+        f"processor's time a change: client {costs[0]} ms, registry {costs[1]} ms, who changes {costs[2]} ms, "
+        f"together {sum(used) / passed / len(os.sched_getaffinity(0)):.0%} of the processors"
     )
 
 

@@ -26,8 +26,8 @@ BEHIND = "changing."
 NEVER = trunkcall.unary(f"/{SERVICE}/Never", Empty, Empty)
 
 
-def say(what: str, id: str) -> None:
-    print(what, id, time.monotonic_ns(), flush=True)
+def say(what: str, id: str, at: int) -> None:
+    print(what, id, at, flush=True)
 
 
 class Watching:
@@ -41,12 +41,13 @@ class Watching:
         self._ready = False
 
     def balance(self, endpoints: Sequence[trunkcall.EndpointState]) -> trunkcall.Picker:
+        at = time.monotonic_ns()  # what is done here is not the client's
         begin, end = (bisect_left(endpoints, mark, key=lambda one: one.endpoint.id) for mark in (MARKED, BEHIND))
         there = {one.endpoint.id for one in endpoints[begin:end]}
         for id in there - self._there:
-            say("came", id)
+            say("came", id, at)
         for id in self._there - there:
-            say("went", id)
+            say("went", id, at)
         self._there = there
         if not self._ready and len(endpoints) >= self._count:
             self._ready = True

@@ -12,9 +12,9 @@ import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -44,19 +44,21 @@ public final class Watch {
 
     @Override
     public Picker balance(List<EndpointState> endpoints) {
-      Set<String> now = new TreeSet<>();
+      long at = System.nanoTime(); // CLOCK_MONOTONIC on Linux
+      Set<String> now = new HashSet<>();
       for (EndpointState one : endpoints) {
         String id = one.endpoint().id();
-        if (id.startsWith(MARKED)) {
-          now.add(id);
-          if (!there.contains(id)) {
-            say("came", id);
-          }
+        if (!id.startsWith(MARKED)) {
+          break; // the others stand behind them, in the order of the ids
+        }
+        now.add(id);
+        if (!there.contains(id)) {
+          say("came", id, at);
         }
       }
       for (String id : there) {
         if (!now.contains(id)) {
-          say("went", id);
+          say("went", id, at);
         }
       }
       there = now;
@@ -68,8 +70,8 @@ public final class Watch {
     }
   }
 
-  private static void say(String what, String id) {
-    System.out.println(what + " " + id + " " + System.nanoTime()); // CLOCK_MONOTONIC on Linux
+  private static void say(String what, String id, long at) {
+    System.out.println(what + " " + id + " " + at);
   }
 
   /** VmRSS or VmHWM, in bytes. */

@@ -42,6 +42,7 @@ const (
 	marked  = "changing-" // the ids that come and go
 
 	perServer = 50 // instances that one registrar holds
+	opening   = 8  // registrars that begin at a time, since ZooKeeper turns away those that wait long for their session
 )
 
 func main() {
@@ -88,8 +89,7 @@ func now() int64 {
 
 var printing sync.Mutex
 
-func say(what, id string) {
-	at := now()
+func say(what, id string, at int64) {
 	printing.Lock()
 	defer printing.Unlock()
 	fmt.Printf("%s %s %d\n", what, id, at)
@@ -116,12 +116,18 @@ func fill(store registry.Store, count int) error {
 	}()
 	var running sync.WaitGroup
 	ready, failed := make(chan struct{}, count), make(chan error, count)
+	beginning := make(chan struct{}, opening)
 	for at := 0; at < count; at += perServer {
+		select {
+		case beginning <- struct{}{}:
+		case err := <-failed:
+			return err
+		}
 		records := make([]registry.Written, min(perServer, count-at))
 		for i := range records {
 			records[i] = written(fmt.Sprintf("instance-%05d", at+i), at+i)
 		}
-		running.Go(func() { failed <- store.Keep(ctx, records, func() { ready <- struct{}{} }) })
+		running.Go(func() { failed <- store.Keep(ctx, records, func() { <-beginning; ready <- struct{}{} }) })
 	}
 	for at := 0; at < count; at += perServer {
 		select {
@@ -153,9 +159,9 @@ func change(store registry.Store, rate float64, lasts time.Duration) error {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			err := store.Keep(ctx, []registry.Written{written(id, 1<<20+number)}, func() {
-				say("came", id)
+				say("came", id, now())
 				time.AfterFunc(time.Second, func() {
-					say("went", id) // from the moment on at which it is asked for
+					say("went", id, now()) // from the moment on at which it is asked for
 					cancel()
 				})
 			})
@@ -174,18 +180,21 @@ type watching struct {
 }
 
 func (b *watching) Balance(endpoints []*trunkcall.EndpointState) trunkcall.Picker {
+	at := now() // what is done here is not the client's
 	there := map[string]struct{}{}
 	for _, e := range endpoints {
-		if id := e.Endpoint().ID; strings.HasPrefix(id, marked) {
-			there[id] = struct{}{}
-			if _, ok := b.there[id]; !ok {
-				say("came", id)
-			}
+		id := e.Endpoint().ID
+		if !strings.HasPrefix(id, marked) {
+			break // the others stand behind them, in the order of the ids
+		}
+		there[id] = struct{}{}
+		if _, ok := b.there[id]; !ok {
+			say("came", id, at)
 		}
 	}
 	for id := range b.there {
 		if _, ok := there[id]; !ok {
-			say("went", id)
+			say("went", id, at)
 		}
 	}
 	b.there = there
