@@ -280,7 +280,7 @@ def suites() -> list[Suite]:
         pytests("lab", "lab/tests", waits=True, seconds=14),
         matrix(),
         # Apart, so that they run beside each other.
-        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", f"--ignore={DISCOVERY}", parts=("peer", "registries", "session", "h2spec", "examples"), seconds=140),
+        pytests("languages", "-n", "2", "--dist", "loadscope", "conformance", f"--ignore-glob={FAULTS}", f"--ignore={DISCOVERY}", parts=("peer", "registries", "session", "policies", "h2spec", "examples"), seconds=140),
         # Servers that stop wait for their clients to hear of it.
         pytests("discovery", DISCOVERY, parts=("peer", "examples"), waits=True, seconds=75),
         # Half of their time they wait.
