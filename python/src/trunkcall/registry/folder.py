@@ -17,7 +17,7 @@ from pathlib import Path
 from .place import check_held
 from .record import ID_BYTES, MOST_BYTES, InvalidRecord, is_name, parse_at
 from .store import UNDER_THIS_ID, RegistryError, Watcher, Written
-from .view import Entry
+from .view import Entry, Unkept
 
 LEASE = 15.0  # seconds
 RENEWED = LEASE / 3  # seconds between two renewals
@@ -27,6 +27,7 @@ LOOKED_AWAY = 5.0  # seconds: a longer pause between two looks does not count
 CLEANED = 60.0  # seconds between two times that files left behind are looked for
 LEFT_BEHIND = 300.0  # seconds that such a file has not changed
 YIELDED = 1.0  # seconds between two looks at a file that was left to another server
+MOST_RUBBISH = 10_000  # files that are no records and are kept in mind
 
 _LEASE, _BY_HAND, _UNFINISHED = ".lease", ".json", ".tmp"
 
@@ -100,6 +101,7 @@ class _Seen:
     changed: float  # when, by the clock of who looks
     entry: Entry
     lease: bool
+    lasting: bool  # it is no record, but was one, which may still count
 
 
 class Looking:
@@ -107,6 +109,7 @@ class Looking:
 
     def __init__(self, folder: Path, service: str) -> None:
         self._folder = folder
+        self._service = service
         self._place = folder / service
         self._files: dict[str, _Seen] = {}  # by name
         self._told: dict[str, Entry] = {}  # by id
@@ -114,19 +117,30 @@ class Looking:
         self._last: float | None = None
 
     def look(self, now: float) -> tuple[list[Entry], list[str]]:
-        """What came or changed, and the ids of what went, since the last look. Raises OSError, RegistryError."""
+        """What came or changed, and the ids of what went, since the last look. Only records count for what a watcher
+        holds: what is none leaves nothing but its entry, and that only of so many. Raises OSError, RegistryError."""
         if self._last is not None and now - self._last <= LOOKED_AWAY:
             self._clock += now - self._last
         self._last = now
         files: dict[str, _Seen] = {}
-        size = 0
+        records = size = rubbish = 0
         for name in self._names():
-            if (seen := self._file(name)) is not None:
-                files[name] = seen
-                size += len(seen.entry.id) + len(seen.entry.data)
-                check_held(len(files), size)
+            if (seen := self._file(name)) is None:
+                continue
+            if seen.entry.fault and not seen.lasting:
+                rubbish += 1
+                if rubbish <= MOST_RUBBISH:
+                    files[name] = seen
+                continue
+            files[name] = seen
+            records += 1
+            size += len(seen.entry.id) + len(seen.entry.data)
+            check_held(records, size)
         self._files = files
         there: dict[str, Entry] = {}
+        if rubbish > MOST_RUBBISH:
+            path = str(self._place)  # which no id is
+            there[path] = Entry(path, b"", path, f"more than {MOST_RUBBISH} files are no records")
         for name, seen in self._files.items():
             if seen.lease and self._clock >= seen.changed + LEASE:
                 continue
@@ -138,12 +152,13 @@ class Looking:
         return came, went
 
     def _names(self) -> list[str]:
+        """Those of the files of the service, in their order."""
         try:
             found = os.listdir(self._place)
         except FileNotFoundError:
             self._folder.stat()
             return []
-        return [name for name in found if not name.startswith(".")]
+        return sorted((name for name in found if not name.startswith(".")), key=os.fsencode)
 
     def _file(self, name: str) -> _Seen | None:
         """What is to be known of a file, None if it has gone."""
@@ -159,12 +174,25 @@ class Looking:
             fault = str(error)
         if before is not None and stamp is not None and before.stamp == stamp:
             return before
-        ident, data = self._id(name), b""
+        ident = self._id(name)
         if not ident:
             ident, fault = path, f"want a file ID{_LEASE} or ID{_BY_HAND} with an id before that"
-        elif not fault:
+        data = b""
+        if not fault:
             data, fault = _read(path, mode, size)
-        return _Seen(stamp, self._clock, Entry(ident, data, path, fault), name.endswith(_LEASE))
+        entry = Entry(ident, b"", path, fault) if fault else self._entry(ident, data, path, before)
+        lasting = bool(entry.fault) and before is not None and (not before.entry.fault or before.lasting)
+        return _Seen(stamp, self._clock, entry, name.endswith(_LEASE), lasting)
+
+    def _entry(self, ident: str, data: bytes, path: str, before: _Seen | None) -> Entry:
+        """Makes an entry of what was read. Of what is no record the bytes are not kept."""
+        if before is not None and not before.entry.fault and before.entry.data == data:
+            return before.entry
+        try:
+            parse_at(self._service, ident, data)
+        except InvalidRecord as error:
+            return Unkept(ident, b"", path, str(error), hash(data))
+        return Entry(ident, data, path)
 
     @staticmethod
     def _id(name: str) -> str:

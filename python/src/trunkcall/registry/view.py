@@ -29,6 +29,13 @@ class Entry:
     fault: str = ""  # why it is no record, where that is not for its data
 
 
+@dataclass(frozen=True, slots=True)
+class Unkept(Entry):
+    """One whose bytes are no record, and are not kept."""
+
+    digest: int = 0  # of them
+
+
 class View:
     """Makes sets of endpoints of what is told. Times are in seconds of a clock that does not jump. Who stays from one
     set to the next is the same object in both, and the set is made of the last one and of what was touched since, so
@@ -47,7 +54,7 @@ class View:
         self._hand = hand
         self._left_out = left_out
         self._failing = failing
-        self._entries: dict[str, bytes | str] = {}  # what stands in the registry: bytes, or what is wrong
+        self._entries: dict[str, bytes | str | tuple[str, int]] = {}  # what stands in the registry, or is wrong
         self._good: dict[str, Endpoint] = {}  # of the last good records of what is there or missing
         self._present = 0  # how many of them are there
         self._missing: dict[str, float] = {}  # since when, in that order
@@ -90,7 +97,7 @@ class View:
 
     def _take(self, entry: Entry) -> str:
         """Why an entry is no record, "" if it is one, or stood there before."""
-        stands = entry.fault or entry.data
+        stands = (entry.fault, entry.digest) if isinstance(entry, Unkept) else entry.fault or entry.data
         before = self._entries.get(entry.id)
         if before == stands:
             return ""
