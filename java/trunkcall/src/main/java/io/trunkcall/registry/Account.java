@@ -29,13 +29,13 @@ public final class Account {
     int size = id.length() + entry.data().length;
     sizes.put(id, size);
     bytes += size;
-    check(sizes.size(), bytes);
+    check(sizes.size(), bytes, EmbeddedTellings.MOST_BYTES);
     return entry;
   }
 
   /** Throws RegistryException for more than a watcher holds. */
-  static void check(int entries, long bytes) throws RegistryException {
-    if (entries > EmbeddedTellings.MOST_KEYS || bytes > EmbeddedTellings.MOST_BYTES) {
+  static void check(int entries, long bytes, long most) throws RegistryException {
+    if (entries > EmbeddedTellings.MOST_KEYS || bytes > most) {
       throw new RegistryException(
           entries
               + " entries of "
@@ -43,7 +43,7 @@ public final class Account {
               + " bytes, at most "
               + EmbeddedTellings.MOST_KEYS
               + " of "
-              + EmbeddedTellings.MOST_BYTES);
+              + most);
     }
   }
 

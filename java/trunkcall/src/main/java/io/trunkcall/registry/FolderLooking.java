@@ -7,7 +7,11 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,22 +22,43 @@ import org.jspecify.annotations.Nullable;
 final class FolderLooking {
   private static final long EACH = 250_000; // µs between two looks
   private static final int PART = 20; // a look takes one part in so many of the time
+  static final int MOST_RUBBISH = 10_000;
 
-  /** A file as it was when it last changed, {@code at} the looking's clock. */
-  private record Seen(@Nullable FileState state, long at, Entry entry, boolean lease) {}
+  /**
+   * A file as it was when it last changed, {@code at} the looking's clock.
+   *
+   * @param lasting it is no record, but was one, which may still count
+   */
+  private record Seen(
+      @Nullable FileState state, long at, Entry entry, boolean lease, boolean lasting) {
+
+    boolean isRecord() {
+      return entry.fault() == null;
+    }
+  }
 
   /** What has changed. */
   record Changes(List<Entry> came, List<String> went) {}
 
   private final Path folder;
+  private final String service;
   private final Path place;
+  private final long mostBytes; // of records
+  private final int mostRubbish; // files that are no records and are kept in mind
   private Map<String, Seen> files = new HashMap<>(); // by name
   private Map<String, Entry> told = new HashMap<>(); // by id
   private final LookedTime looked = new LookedTime();
 
   FolderLooking(Path folder, String service) {
+    this(folder, service, EmbeddedTellings.MOST_BYTES, MOST_RUBBISH);
+  }
+
+  FolderLooking(Path folder, String service, long mostBytes, int mostRubbish) {
     this.folder = folder;
+    this.service = service;
     this.place = folder.resolve(service);
+    this.mostBytes = mostBytes;
+    this.mostRubbish = mostRubbish;
   }
 
   /** Until the thread is interrupted. */
@@ -50,21 +75,37 @@ final class FolderLooking {
     }
   }
 
-  /** Looks at the files, at a time in µs. */
+  /**
+   * Looks at the files, at a time in µs. Only records count for what a watcher holds: what is none
+   * leaves nothing but its entry, and that only of so many.
+   */
   Changes look(long now) throws IOException {
     looked.pass(now);
     Map<String, Seen> seen = new HashMap<>();
+    int records = 0;
     long held = 0;
+    int rubbish = 0;
     for (String name : names()) {
       Seen file = file(name);
-      if (file != null) {
+      if (file == null) {
+        continue;
+      }
+      if (file.isRecord() || file.lasting) {
         seen.put(name, file);
+        records++;
         held += file.entry.id().length() + file.entry.data().length;
-        Account.check(seen.size(), held);
+        Account.check(records, held, mostBytes);
+      } else if (rubbish++ < mostRubbish) {
+        seen.put(name, file);
       }
     }
     files = seen;
     Map<String, Entry> there = new HashMap<>();
+    if (rubbish > mostRubbish) {
+      String path = place.toString(); // which no id is
+      String more = "more than " + mostRubbish + " files are no records";
+      there.put(path, Entry.faulty(path, path, more));
+    }
     seen.forEach(
         (name, file) -> {
           boolean over = file.lease && looked.micros() - file.at >= Folder.LEASE;
@@ -85,6 +126,7 @@ final class FolderLooking {
     return new Changes(came, went);
   }
 
+  /** Those of the files of the service, in order. */
   private List<String> names() throws IOException {
     List<String> names = new ArrayList<>();
     try (DirectoryStream<Path> all = Files.newDirectoryStream(place)) {
@@ -99,6 +141,7 @@ final class FolderLooking {
     } catch (DirectoryIteratorException fault) {
       throw fault.getCause();
     }
+    Collections.sort(names);
     return names;
   }
 
@@ -130,12 +173,15 @@ final class FolderLooking {
     } else if (fault != null || state == null) {
       entry = Entry.faulty(id, from, String.valueOf(fault));
     } else {
-      entry = read(id, path, state);
+      entry = read(id, path, state, before);
     }
-    return new Seen(state, looked.micros(), entry, lease);
+    boolean lasting =
+        entry.fault() != null && before != null && (before.isRecord() || before.lasting);
+    return new Seen(state, looked.micros(), entry, lease, lasting);
   }
 
-  private static Entry read(String id, Path path, FileState state) {
+  /** Reads a file. Of what is no record the bytes are not kept. */
+  private Entry read(String id, Path path, FileState state, @Nullable Seen before) {
     String from = path.toString();
     if (!state.regular()) {
       return Entry.faulty(id, from, "want a file, not a folder or the like");
@@ -145,9 +191,29 @@ final class FolderLooking {
       if (data.length > RecordWriter.MOST_RECORD) {
         return Entry.faulty(id, from, RecordWriter.tooLong(Math.max(state.size(), data.length)));
       }
-      return Entry.of(id, data, from);
+      if (before != null && before.isRecord() && Arrays.equals(before.entry.data(), data)) {
+        return before.entry;
+      }
+      return parsed(id, data, from);
     } catch (IOException fault) {
       return Entry.faulty(id, from, RegistryException.spelled(fault));
+    }
+  }
+
+  private Entry parsed(String id, byte[] data, String from) {
+    try {
+      ServiceRecord.parseAt(service, id, data);
+      return Entry.of(id, data, from);
+    } catch (InvalidRecordException invalid) {
+      return Entry.faulty(id, from, String.valueOf(invalid.getMessage()), digest(data));
+    }
+  }
+
+  private static byte[] digest(byte[] data) {
+    try {
+      return MessageDigest.getInstance("SHA-256").digest(data);
+    } catch (NoSuchAlgorithmException impossible) { // every platform has it
+      throw new AssertionError(impossible);
     }
   }
 }
