@@ -1,8 +1,10 @@
 package trunkcall_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
@@ -42,19 +44,7 @@ func TestReconnectingForFreshSharesGainsNothing(t *testing.T) {
 			g := s.Gauges()
 			return g.Connections == connections+1 && g.HeldBytes <= memory+memory/4+(connections+1)*(64<<10)
 		})
-		// Those that hold most are asked to let go on goroutines of their own. Until they have, even the quarter that
-		// may be held meanwhile can be used up, and then a call is refused.
-		eventually(t, "a call of one who holds less is served beside them", func() bool {
-			data := strings.Repeat("x", 100_000)
-			out, err := echo.Call(soon(t), honest, text(data))
-			if err == nil && string(out.Data) == data {
-				return true
-			}
-			if trunkcall.StatusOf(err).Code != trunkcall.ResourceExhausted {
-				t.Fatalf("echo: %v, %v", out, err)
-			}
-			return false
-		})
+		servedBeside(t, honest)
 		for _, p := range all {
 			p.Reset()
 		}
@@ -70,4 +60,28 @@ func TestReconnectingForFreshSharesGainsNothing(t *testing.T) {
 		t.Fatal("one more than may be was served")
 	}
 	mustEcho(t, honest, "goes on")
+}
+
+// servedBeside calls beside those that hold all memory. They are asked to let go on goroutines of their own. Until they
+// have, even the quarter that may be held meanwhile can be used up, and then a call is refused.
+func servedBeside(t *testing.T, honest *trunkcall.Client) {
+	t.Helper()
+	const each, all = 20 * time.Second, time.Minute
+	data := strings.Repeat("x", 100_000)
+	for end := time.Now().Add(all); ; {
+		ctx, cancel := context.WithTimeout(t.Context(), each)
+		out, err := echo.Call(ctx, honest, text(data))
+		cancel()
+		switch {
+		case err == nil && string(out.Data) == data:
+			return
+		case err == nil:
+			t.Fatalf("echo: %d bytes, not those that were sent", len(out.Data))
+		case trunkcall.StatusOf(err).Code != trunkcall.ResourceExhausted:
+			t.Fatalf("a call of one who holds less is not served beside them: %v", err)
+		case time.Now().After(end):
+			t.Fatalf("a call of one who holds less is refused beside them for %v: %v", all, err)
+		}
+		time.Sleep(time.Millisecond) // it is asked again, not relied on
+	}
 }
