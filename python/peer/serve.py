@@ -234,8 +234,8 @@ def make_registrar(name: str, instance: dict[str, Any]) -> registry.Registrar | 
         return None
     try:
         return registry.Registrar(registry.open_store(name), **instance)
-    except ValueError as fault:
-        raise UsageError(f"--registry: {fault}") from None
+    except (TypeError, ValueError) as fault:
+        raise UsageError(f"--registry, --instance: {fault}") from None
 
 
 def make_server(

@@ -298,6 +298,7 @@ class Endpoints:
     def _part(self, found: list[Resolved]) -> list[Resolved]:
         """Those of a set that this client uses, in its order."""
         if self.lazy or not self._most or len(found) <= self._most:
+            self.ranking.forget()
             return found
         return self.ranking.best(found, self._most)
 

@@ -52,6 +52,10 @@ class Ranking:
             self._choose(most)
         return self._best
 
+    def forget(self) -> None:
+        """All are used: nothing is kept of the last set."""
+        self._last, self._scores, self._best = [], [], []
+
     def _score(self, name: str, known: Mapping[str, int]) -> int:
         return known[name] if name in known else mixed(self._key ^ hashed(name.encode()))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from .place import check_held
 from .record import ID_BYTES, MOST_BYTES, InvalidRecord, is_name, parse_at
 from .store import UNDER_THIS_ID, RegistryError, Watcher, Written
-from .view import Entry, Unkept
+from .view import Entry, Parsed, Unkept
 
 LEASE = 15.0  # seconds
 RENEWED = LEASE / 3  # seconds between two renewals
@@ -189,10 +189,10 @@ class Looking:
         if before is not None and not before.entry.fault and before.entry.data == data:
             return before.entry
         try:
-            parse_at(self._service, ident, data)
+            record = parse_at(self._service, ident, data)
         except InvalidRecord as error:
             return Unkept(ident, b"", path, str(error), hash(data))
-        return Entry(ident, data, path)
+        return Parsed(ident, data, path, endpoint=record.endpoint)
 
     @staticmethod
     def _id(name: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 from operator import attrgetter
 
 from trunkcall.endpoint import Endpoint
@@ -34,6 +35,13 @@ class Unkept(Entry):
     """One whose bytes are no record, and are not kept."""
 
     digest: int = 0  # of them
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed(Entry):
+    """A record of which somebody knows already what it says."""
+
+    endpoint: Endpoint = field(kw_only=True, compare=False)
 
 
 class View:
@@ -106,7 +114,7 @@ class View:
         why = entry.fault
         if not why:
             try:
-                self._good[entry.id] = parse_at(self.service, entry.id, entry.data).endpoint
+                self._good[entry.id] = self._endpoint(entry)
                 self._touched.add(entry.id)
             except InvalidRecord as error:
                 why = str(error)
@@ -116,11 +124,16 @@ class View:
             self._present += not there
         return why
 
+    def _endpoint(self, entry: Entry) -> Endpoint:
+        if isinstance(entry, Parsed):
+            return entry.endpoint
+        return parse_at(self.service, entry.id, entry.data).endpoint
+
     def compute(self, at: float) -> None:
         """Does what is due (spec/registry.md 6.4)."""
         if self._present:
-            while self._missing and at >= self._since + MISSING:
-                ident = next(iter(self._missing))
+            # In one pass: what is first in a dict is found behind all that was deleted before it.
+            for ident in list(takewhile(lambda one: at >= self._missing[one] + MISSING, self._missing)):
                 del self._missing[ident]
                 if ident in self._lingering:
                     self._forget(ident)

@@ -2,7 +2,6 @@ package io.trunkcall.peer;
 
 import com.google.gson.Gson;
 import com.google.gson.JsonObject;
-import com.google.gson.JsonParseException;
 import io.trunkcall.load.UsageError;
 import io.trunkcall.registry.Registrar;
 import io.trunkcall.registry.Store;
@@ -20,6 +19,9 @@ record Instance(int weight, String zone, String version, Map<String, String> att
     Map<String, String> attributes = new TreeMap<>();
     try {
       JsonObject given = new Gson().fromJson(text, JsonObject.class);
+      if (given == null) {
+        throw new UsageError("want an object, not nothing");
+      }
       for (String member : given.keySet()) {
         switch (member) {
           case "weight" -> weight = given.get(member).getAsInt();
@@ -33,7 +35,7 @@ record Instance(int weight, String zone, String version, Map<String, String> att
           default -> throw new UsageError("want weight, zone, version, attributes, not " + member);
         }
       }
-    } catch (JsonParseException | IllegalStateException | ClassCastException e) {
+    } catch (RuntimeException e) { // whatever a value of another type leads to
       throw new UsageError("want an object: " + e.getMessage());
     }
     return new Instance(weight, zone, version, attributes);

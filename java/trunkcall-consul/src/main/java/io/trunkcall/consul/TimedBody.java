@@ -100,10 +100,13 @@ final class TimedBody extends InputStream implements BodySubscriber<InputStream>
 
   /** Waits for what arrives next; false if that was all. */
   private boolean hasMore() throws IOException {
+    if (closed) {
+      throw new IOException("the answer of Consul's is closed");
+    }
     Part part;
     try {
       long left = within.toNanos() - (System.nanoTime() - begun);
-      part = closed ? null : arrived.poll(Math.max(left, 0), TimeUnit.NANOSECONDS);
+      part = arrived.poll(Math.max(left, 0), TimeUnit.NANOSECONDS);
     } catch (InterruptedException end) {
       close();
       Thread.currentThread().interrupt();
