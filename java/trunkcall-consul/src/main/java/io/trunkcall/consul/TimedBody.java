@@ -101,7 +101,7 @@ final class TimedBody extends InputStream implements BodySubscriber<InputStream>
   /** Waits for what arrives next; false if that was all. */
   private boolean hasMore() throws IOException {
     if (closed) {
-      throw new IOException("the answer of Consul's is closed");
+      throw new IOException("the answer was closed");
     }
     Part part;
     try {
