@@ -2,6 +2,7 @@ package trunkcall_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,4 +167,36 @@ func TestAZoneIsLeftAsFarAsItIsNotHealthy(t *testing.T) {
 			}, trunkcall.WithZone("here"))
 		})
 	}
+}
+
+// Of five servers four fail, and two may be ejected: the others are called as if none could be.
+func TestNoMoreServersAreEjectedThanTheCapAllows(t *testing.T) {
+	servers := make([]*repeatedly, 5)
+	for i := range servers {
+		servers[i] = &repeatedly{answer: failsWith(trunkcall.Internal)}
+	}
+	servers[4].answer = succeeds
+	several(t, "defaults:\n  outliers:\n    consecutive: 2\n    eject: 30s\n    cap: 40\n", servers, func(t *testing.T, c *trunkcall.Client) {
+		for range 2 {
+			for range 20 { // so often that all are ejected that can be
+				_, _ = echo.Call(t.Context(), c, text("x"))
+			}
+			runs := make([]int, len(servers))
+			for i, s := range servers {
+				runs[i] = -s.count()
+			}
+			for range 60 {
+				_, _ = echo.Call(t.Context(), c, text("x"))
+			}
+			for i, s := range servers {
+				runs[i] += s.count()
+			}
+			good := runs[4]
+			slices.Sort(runs)
+			if good != 20 || !slices.Equal(runs, []int{0, 0, 20, 20, 20}) {
+				t.Errorf("of 60 calls %d went to the one that does not fail, and to each %v", good, runs)
+			}
+			time.Sleep(37 * time.Second) // both are back
+		}
+	})
 }
