@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,18 +14,34 @@ import (
 	registryv1 "github.com/trunkcall/trunkcall/go/gen/registry/v1"
 )
 
-// What is read is written the same way again, and read as the same; what is refused is refused alike.
+// refused is what a record is refused with, which names the member that is at fault (spec/registry.md 2.5).
+var refused = regexp.MustCompile(`^(record of \d+ bytes, at most 16384|not a JSON object|` +
+	`(addresses(\[\d+\])?|attributes|id|server_name|service|version|weight|zone): want )`)
+
+func unhex(f *testing.F, text string) []byte {
+	f.Helper()
+	data, err := hex.DecodeString(text)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return data
+}
+
+// What is read is written the same way again, and read as the same; what is refused is refused with its place.
 func FuzzParse(f *testing.F) {
 	v := read(f)
 	for _, c := range v.Records {
 		f.Add([]byte(c.Input))
 	}
 	for _, c := range v.BadRecords {
-		f.Add([]byte(c.Input))
+		f.Add(append(unhex(f, c.Hex), c.Input...))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Parse(data)
 		if err != nil {
+			if !refused.MatchString(err.Error()) {
+				t.Fatalf("%q is refused with %v", data, err)
+			}
 			return
 		}
 		once, err := r.Bytes()
@@ -62,6 +80,9 @@ func FuzzOpen(f *testing.F) {
 		if (s == nil) == (err == nil) {
 			t.Fatal(s, err)
 		}
+		if err != nil && !strings.HasPrefix(err.Error(), `registry "`+name+`": `) {
+			t.Fatal(err)
+		}
 		if s, ok := s.(interface{ Close() }); ok {
 			s.Close()
 		}
@@ -96,6 +117,17 @@ func FuzzPlace(f *testing.F) {
 	})
 }
 
+// lineOf is the line of what is at fault in a state file: each record before it has one, as has the first text.
+func lineOf(err error, records int) int {
+	switch _, text, _ := strings.Cut(err.Error(), ": "); text {
+	case `want "trunkcall registry 1"`:
+		return 1
+	case "want nothing behind the end":
+		return records + 3
+	}
+	return records + 2
+}
+
 // What is read of a state file is written as a file that is read whole.
 func FuzzState(f *testing.F) {
 	v := read(f)
@@ -103,10 +135,13 @@ func FuzzState(f *testing.F) {
 		f.Add([]byte(s.Text))
 	}
 	for _, s := range v.BadStates {
-		f.Add([]byte(s.Hex))
+		f.Add(unhex(f, s.Hex))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		records, _ := parseState(data)
+		records, err := parseState(data)
+		if err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("%d: ", lineOf(err, len(records)))) {
+			t.Fatalf("%v behind %d records", err, len(records))
+		}
 		var texts [][]byte
 		for i := range records {
 			texts = append(texts, records[i].Data)

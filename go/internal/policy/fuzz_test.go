@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"regexp"
 	"testing"
 	"unicode/utf8"
 )
@@ -30,6 +31,9 @@ func seeds(f *testing.F) {
 	}
 }
 
+// plainKey is the last key of a path: a fault stands in its line, which has it as it is unless it has escapes.
+var plainKey = regexp.MustCompile(`(?:^|\.)([A-Za-z_][A-Za-z0-9_-]*)$`)
+
 // FuzzParse reads any bytes: a file, or faults that say where.
 func FuzzParse(f *testing.F) {
 	seeds(f)
@@ -46,6 +50,11 @@ func FuzzParse(f *testing.F) {
 		for _, fault := range bad.Faults {
 			if fault.Line < 1 || fault.Line > 1+bytes.Count(data, []byte("\n")) {
 				t.Errorf("there is no such line: %v", fault)
+			} else if key := plainKey.FindStringSubmatch(fault.Path); key != nil && fault.What != "is missing" {
+				line := bytes.Split(data, []byte("\n"))[fault.Line-1]
+				if !bytes.Contains(line, []byte(key[1])) && !bytes.Contains(line, []byte(`\`)) {
+					t.Errorf("%q is not what is at fault: %v", line, fault)
+				}
 			}
 			// A path has as many keys as mappings may be deep, each told in at most 40 characters.
 			if told := fault.String(); !utf8.ValidString(told) || len(told) > 6000 {

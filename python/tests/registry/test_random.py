@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections import Counter
 from collections.abc import Iterable
 from types import SimpleNamespace
@@ -48,13 +49,35 @@ def record(number: int) -> Record:
     return Record(service="users", id=f"i{number}", addresses=(f"a:{number + 1}",))
 
 
+# What a record is refused with, which names the member that is at fault (registry.md 2.5).
+REFUSED = re.compile(
+    r"record of \d+ bytes, at most 16384|not a JSON object|want no control characters"
+    r"|(addresses(\[\d+\])?|attributes|id|server_name|service|version|weight|zone): want "
+)
+
+
+def check_fault(fault: str, records: int) -> None:
+    """The line of a fault follows those of the first text and of the records that are good."""
+    line, _, text = fault.partition(": ")
+    if text == 'want "trunkcall registry 1"':
+        assert line == "1"
+    elif text == "want nothing behind the end":
+        assert int(line) == records + 3
+    else:
+        assert int(line) == records + 2, (fault, records)
+        ended = text in (f'want "end {records}"', f'want a record or "end {records}"')
+        assert ended or text.endswith(" is there twice") or REFUSED.match(text), text
+
+
 def test_of_a_spoilt_state_what_is_good_is_known() -> None:
     draw = random.Random(7)
     whole = write_state(record(number).to_bytes() for number in range(5))
     faults = 0
     for _ in range(5_000):
         state = parse_state(spoilt(draw, whole))
-        faults += bool(state.fault)
+        if state.fault:
+            check_fault(state.fault, len(state.records))
+            faults += 1
         again = parse_state(write_state(one.data for one in state.records))
         assert not again.fault and again.records == state.records
     assert 1_000 < faults < 5_000
