@@ -48,6 +48,18 @@ final class Governing implements AutoCloseable {
     }
   }
 
+  /** A server whose calls the test ends. */
+  static final class Held {
+    final ConcurrentLinkedQueue<CompletableFuture<String>> running = new ConcurrentLinkedQueue<>();
+    final Counting counting =
+        new Counting(
+            run -> {
+              CompletableFuture<String> one = new CompletableFuture<>();
+              running.add(one);
+              return one;
+            });
+  }
+
   final TestTime time = new TestTime();
   final Path file;
   final Client client;

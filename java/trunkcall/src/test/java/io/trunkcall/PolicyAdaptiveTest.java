@@ -2,13 +2,12 @@ package io.trunkcall;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.trunkcall.Governing.Counting;
+import io.trunkcall.Governing.Held;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,18 +25,6 @@ final class PolicyAdaptiveTest {
   private static final Duration SLOW = Duration.ofSeconds(1);
 
   @TempDir private Path folder;
-
-  /** A handler whose calls the test ends. */
-  private static final class Held {
-    final ConcurrentLinkedQueue<CompletableFuture<String>> running = new ConcurrentLinkedQueue<>();
-    final Counting counting =
-        new Counting(
-            run -> {
-              CompletableFuture<String> one = new CompletableFuture<>();
-              running.add(one);
-              return one;
-            });
-  }
 
   /** How many of so many calls run at once. The others have been refused by the limit. */
   private static int atOnce(

@@ -6,12 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkcall.Governing.Counting;
+import io.trunkcall.Governing.Held;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -300,11 +302,7 @@ final class PolicyCallsTest {
         assertEquals("on purpose", Governing.failure(bench.begin()).status().message());
       }
       for (int call = 0; call < 5; call++) {
-        Status status = Governing.failure(bench.begin()).status();
-        assertEquals("breaker of /test.Texts/Say is open", status.message());
-        assertEquals(Code.UNAVAILABLE, status.code());
-        assertEquals(Delivery.NOT_SENT, status.delivery());
-        assertTrue(status.local());
+        isRefusedByTheBreaker(bench.begin());
       }
       assertEquals(3, server.runs.get());
       bench.time.advance(Duration.ofSeconds(6));
@@ -312,6 +310,68 @@ final class PolicyCallsTest {
       for (int call = 0; call < 3; call++) {
         assertEquals("ok", bench.call());
       }
+    }
+  }
+
+  private static void isRefusedByTheBreaker(CompletableFuture<?> call) {
+    Status status = Governing.failure(call).status();
+    assertEquals("breaker of /test.Texts/Say is open", status.message());
+    assertEquals(Code.UNAVAILABLE, status.code());
+    assertEquals(Delivery.NOT_SENT, status.delivery());
+    assertTrue(status.local());
+  }
+
+  private static List<CompletableFuture<Response<String>>> begin(Governing bench, int calls) {
+    return Stream.generate(bench::begin).limit(calls).toList();
+  }
+
+  private static List<CompletableFuture<Response<String>>> ended(
+      List<CompletableFuture<Response<String>>> calls) {
+    return calls.stream().filter(CompletableFuture::isDone).toList();
+  }
+
+  private static void end(Held server, Code code) {
+    Pair.until(() -> !server.running.isEmpty(), "no call runs");
+    CompletableFuture<String> one = server.running.remove();
+    if (code == Code.OK) {
+      one.complete("ok");
+    } else {
+      one.completeExceptionally(new StatusException(code, "on purpose"));
+    }
+  }
+
+  /** Makes five calls at once, of which three are probes; the last of these ends with a code. */
+  private static void probe(Governing bench, Held server, Code last) {
+    List<CompletableFuture<Response<String>>> calls = begin(bench, 5);
+    Pair.until(
+        () -> server.running.size() + ended(calls).size() == 5, "not all run or are refused");
+    List<CompletableFuture<Response<String>>> refused = ended(calls);
+    assertEquals(2, refused.size());
+    refused.forEach(PolicyCallsTest::isRefusedByTheBreaker);
+    end(server, Code.OK);
+    end(server, Code.OK);
+    Pair.until(() -> ended(calls).size() == 4, "probes do not end");
+    isRefusedByTheBreaker(bench.begin()); // two of three are not enough
+    end(server, last);
+    Pair.until(() -> ended(calls).size() == 5, "the last probe does not end");
+  }
+
+  @Test
+  void aBreakerClosesAfterAllItsProbes() {
+    Held server = new Held();
+    String file = "defaults:\n  breaker:\n    consecutive: 1\n    open: 5s\n    probes: 3\n";
+    try (Governing bench = new Governing(folder, file, server.counting)) {
+      CompletableFuture<?> first = bench.begin();
+      end(server, Code.UNAVAILABLE);
+      assertEquals("on purpose", Governing.failure(first).status().message());
+      for (Code last : List.of(Code.UNAVAILABLE, Code.OK)) {
+        isRefusedByTheBreaker(bench.begin());
+        bench.time.advance(Duration.ofSeconds(6));
+        probe(bench, server, last);
+      }
+      List<CompletableFuture<Response<String>>> calls = begin(bench, 9);
+      calls.forEach(one -> end(server, Code.OK));
+      calls.forEach(one -> assertEquals("ok", Pair.await(one).message()));
     }
   }
 

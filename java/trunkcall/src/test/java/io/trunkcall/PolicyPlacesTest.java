@@ -8,8 +8,10 @@ import io.trunkcall.Governing.Counting;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -20,23 +22,50 @@ import org.junit.jupiter.api.io.TempDir;
 final class PolicyPlacesTest {
   @TempDir private Path folder;
 
+  private static List<Integer> runs(Counting... servers) {
+    return Stream.of(servers).map(one -> one.runs.get()).toList();
+  }
+
+  /** Makes so many calls, one after the other. How many of them failed. */
+  private static int failed(Governing bench, int calls) {
+    int failed = 0;
+    for (int call = 0; call < calls; call++) {
+      failed += bench.begin().handle((answer, error) -> error == null ? 0 : 1).join();
+    }
+    return failed;
+  }
+
   @Test
   void endpointsThatFailAreLeftOut() {
     Counting bad = Counting.fails(Code.INTERNAL);
     Counting good = Counting.succeeds();
     String file = "defaults:\n  outliers:\n    consecutive: 2\n    eject: 30s\n    cap: 50\n";
     try (Governing bench = new Governing(folder, file, bad, good)) {
-      int failed = 0;
-      for (int call = 0; call < 100; call++) {
-        failed += bench.begin().handle((answer, error) -> error == null ? 0 : 1).join();
-      }
-      assertEquals(2, failed);
+      assertEquals(2, failed(bench, 100));
       assertEquals(2, bad.runs.get());
       bench.time.advance(Duration.ofSeconds(37)); // it is back
-      for (int call = 0; call < 10; call++) {
-        bench.begin().handle((answer, error) -> 0).join();
-      }
+      failed(bench, 10);
       assertEquals(4, bad.runs.get());
+    }
+  }
+
+  @Test
+  void noMoreAreLeftOutThanTheCapAllows() {
+    Counting[] servers = new Counting[5]; // of which all but the last fail
+    Arrays.setAll(servers, n -> n < 4 ? Counting.fails(Code.INTERNAL) : Counting.succeeds());
+    String file = "defaults:\n  outliers:\n    consecutive: 2\n    eject: 30s\n    cap: 40\n";
+    try (Governing bench = new Governing(folder, file, servers)) {
+      for (int round = 0; round < 2; round++) {
+        failed(bench, 20); // so often that all are left out that can be
+        List<Integer> before = runs(servers);
+        assertEquals(40, failed(bench, 60));
+        List<Integer> after = runs(servers);
+        List<Integer> each =
+            IntStream.range(0, 5).mapToObj(n -> after.get(n) - before.get(n)).toList();
+        assertEquals(List.of(0, 0, 20, 20, 20), each.stream().sorted().toList());
+        assertEquals(20, each.get(4));
+        bench.time.advance(Duration.ofSeconds(37)); // both are back
+      }
     }
   }
 
@@ -61,6 +90,56 @@ final class PolicyPlacesTest {
       }
       assertEquals(4, servers.get(1).runs.get()); // those beyond 3 at each of two
       calls.forEach(one -> one.cancel(true));
+    }
+  }
+
+  @Test
+  void aZoneIsLeftAsFarAsItIsNotHealthy() {
+    for (int healthy : List.of(50, 100)) {
+      Counting[] servers = {
+        Counting.succeeds(), Counting.succeeds(), Counting.fails(Code.UNAVAILABLE)
+      };
+      String file =
+          "defaults:\n  outliers:\n    consecutive: 1\n    eject: 30s\n    cap: 50\n"
+              + "  zones:\n    healthy: "
+              + healthy
+              + "\n";
+      try (Governing bench = new Governing(folder, file, client -> client.zone("here"), servers)) {
+        while (failed(bench, 1) == 0) {
+          // The last is not ejected yet, which is half of the zone.
+        }
+        assertEquals(0, servers[1].runs.get());
+        servers[2].answer = Counting.succeeds().answer;
+        assertEquals(0, failed(bench, 200));
+        int elsewhere = servers[1].runs.get();
+        if (healthy == 50) {
+          assertEquals(0, elsewhere);
+        } else {
+          assertTrue(elsewhere > 60 && elsewhere < 140, elsewhere + " went elsewhere");
+        }
+        assertEquals(1, servers[2].runs.get());
+        bench.time.advance(Duration.ofSeconds(37)); // it is back
+        assertEquals(0, failed(bench, 20));
+        assertEquals(elsewhere, servers[1].runs.get());
+        assertEquals(11, servers[2].runs.get());
+      }
+    }
+  }
+
+  @Test
+  void aZoneIsLeftAsFarAsItsServersAreGone() {
+    Counting[] servers = {Counting.succeeds(), Counting.succeeds(), Counting.succeeds()};
+    String file = "defaults:\n  zones:\n    healthy: 100\n";
+    try (Governing bench = new Governing(folder, file, client -> client.zone("here"), servers)) {
+      failed(bench, 20);
+      assertEquals(List.of(10, 0, 10), runs(servers));
+      bench.servers.get(2).close();
+      Pair.until(
+          () -> Pair.await(bench.client.endpoints()).get(2).state() != State.READY,
+          "the server is still there");
+      assertEquals(0, failed(bench, 200));
+      int elsewhere = servers[1].runs.get();
+      assertTrue(elsewhere > 60 && elsewhere < 140, elsewhere + " went elsewhere");
     }
   }
 
