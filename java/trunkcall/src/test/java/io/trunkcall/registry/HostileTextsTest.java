@@ -16,11 +16,19 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** Records, files of registries and names in broken form are refused, and nothing else happens. */
 final class HostileTextsTest {
   private static final int ROUNDS = 200;
+
+  // What a record is refused with, which names the member that is at fault (registry.md 2.5).
+  private static final Pattern REFUSED =
+      Pattern.compile(
+          "record of \\d+ bytes, at most 16384|not a JSON object|want no control characters"
+              + "|(addresses(\\[\\d+])?|attributes|id|server_name|service|version|weight|zone)"
+              + ": want ");
 
   private static List<byte[]> records() throws IOException {
     Path file = Path.of(System.getProperty("trunkcall.tree"), "spec/vectors/registry.json");
@@ -70,8 +78,9 @@ final class HostileTextsTest {
           assertEquals(read, ServiceRecord.parse(written));
           assertArrayEquals(written, ServiceRecord.parse(written).toBytes());
           good++;
-        } catch (InvalidRecordException refused) {
-          // Which is the only other thing that may become of it.
+        } catch (InvalidRecordException refused) { // and nothing else may become of it
+          String text = String.valueOf(refused.getMessage());
+          assertTrue(REFUSED.matcher(text).lookingAt(), text);
         }
       }
     }
@@ -86,14 +95,38 @@ final class HostileTextsTest {
       lines.add(ServiceRecord.builder("users", "i" + i, "a:" + (i + 1)).build().toBytes());
     }
     byte[] whole = RegistryState.write(lines);
+    int good = 0;
     for (int i = 0; i < 10 * ROUNDS; i++) {
       RegistryState read = RegistryState.parse(broken(whole, random));
       if (read.fault().isEmpty()) {
+        good++;
         List<byte[]> data = read.records().stream().map(Written::data).toList();
         assertEquals(
             read.records().size(), RegistryState.parse(RegistryState.write(data)).records().size());
+      } else {
+        checkFault(read.fault(), read.records().size());
       }
     }
+    assertTrue(good > 0 && good < 10 * ROUNDS);
+  }
+
+  /** The line of a fault follows those of the first text and of the records that are good. */
+  private static void checkFault(String fault, int records) {
+    String[] parts = fault.split(": ", 2);
+    int line =
+        switch (parts[1]) {
+          case "want \"trunkcall registry 1\"" -> 1;
+          case "want nothing behind the end" -> records + 3;
+          default -> records + 2;
+        };
+    assertEquals(line, Integer.parseInt(parts[0]), fault);
+    String end = "\"end " + records + "\"";
+    assertTrue(
+        line != records + 2
+            || List.of("want " + end, "want a record or " + end).contains(parts[1])
+            || parts[1].endsWith(" is there twice")
+            || REFUSED.matcher(parts[1]).lookingAt(),
+        fault);
   }
 
   private static WatchAnswer telling(Random random, boolean first) {

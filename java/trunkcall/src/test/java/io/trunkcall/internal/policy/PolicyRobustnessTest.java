@@ -22,6 +22,9 @@ import org.junit.jupiter.api.Test;
 final class PolicyRobustnessTest {
   private static final int CASES = Integer.getInteger("trunkcall.fuzz", 20_000);
 
+  // The last key of a path. A fault stands in its line, which has it as it is but for escapes.
+  private static final Pattern PLAIN_KEY = Pattern.compile("(?:^|\\.)([A-Za-z_][A-Za-z0-9_-]*)$");
+
   private static List<byte[]> seeds() throws IOException {
     List<byte[]> seeds = new ArrayList<>();
     for (String group : List.of("good", "bad")) {
@@ -85,6 +88,15 @@ final class PolicyRobustnessTest {
     assertTrue(bad.faults().size() <= 20, seed);
     for (Fault fault : bad.faults()) {
       assertTrue(fault.line() >= 1 && fault.line() <= lines, seed + ": no such line: " + fault);
+      Matcher key = PLAIN_KEY.matcher(fault.path());
+      if (key.find() && !fault.what().equals("is missing")) {
+        // Bytes of UTF-8 as they are: no part of another character looks like one of ASCII.
+        String line =
+            new String(data, StandardCharsets.ISO_8859_1).split("\n", -1)[fault.line() - 1];
+        assertTrue(
+            line.contains(key.group(1)) || line.contains("\\"),
+            () -> seed + ": " + line + " is not what is at fault: " + fault);
+      }
       // A path has as many keys as mappings may be deep, each told in at most 40 characters.
       assertTrue(fault.toString().length() < 6_000, seed);
       assertTrue(StandardCharsets.UTF_8.newEncoder().canEncode(fault.toString()), seed);
