@@ -2,7 +2,9 @@ package io.trunkcall.consul;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import com.sun.net.httpserver.HttpExchange;
@@ -19,22 +21,33 @@ import java.net.http.HttpClient;
 import java.net.http.HttpTimeoutException;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** An agent that begins to answer and then is silent is noticed (registry.md 10.1). */
+/**
+ * An agent that begins to answer and then is silent is noticed (registry.md 10.1). Who is
+ * interrupted meanwhile learns of it, and does what it then has to do.
+ */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class HalfAnswersTest {
-  private static final String SAID = "{\"ID\": \"s/x\", \"Meta";
+  private static final Written RECORD =
+      new Written(ServiceRecord.builder("s", "x", "127.0.0.1:9").build());
+  private static final String WITHDRAWS = "/v1/agent/service/deregister/";
 
   private final CountDownLatch over = new CountDownLatch(1);
   private final ExecutorService threads = Executors.newCachedThreadPool();
+  private final BlockingQueue<String> withdrawn = new LinkedBlockingQueue<>();
+  private volatile boolean half = true;
   private HttpServer server;
   private String host;
 
@@ -54,27 +67,38 @@ final class HalfAnswersTest {
     threads.shutdownNow();
   }
 
-  /** What is asked for, half; what is to be done is done; and nobody is published there yet. */
+  /**
+   * What is to be done is done, and nobody is published there yet. What is asked for is answered
+   * half, and then nothing more is said, until somebody is interrupted.
+   */
   private void answer(HttpExchange exchange) throws IOException {
     String path = exchange.getRequestURI().getPath();
     boolean fault = path.equals("/v1/fault");
     boolean done = exchange.getRequestMethod().equals("PUT") && !fault;
     if (done || path.startsWith("/v1/agent/health/")) {
+      if (path.startsWith(WITHDRAWS)) {
+        withdrawn.add(path.substring(WITHDRAWS.length()));
+      }
       exchange.sendResponseHeaders(done ? 200 : 404, -1);
       exchange.close();
       return;
     }
+    String record = new String(Instance.registration(RECORD, Duration.ofSeconds(15)), UTF_8);
+    byte[] whole = ((path.startsWith("/v1/health/") ? "[" : "") + record).getBytes(UTF_8);
+    boolean silent = half;
     exchange.getResponseHeaders().set("Content-Type", "application/json");
     exchange.getResponseHeaders().set("X-Consul-Index", "7");
-    exchange.sendResponseHeaders(fault ? 500 : 200, 1000);
-    String said = path.startsWith("/v1/health/") ? "[" + SAID : SAID;
-    exchange.getResponseBody().write(said.getBytes(UTF_8));
+    exchange.sendResponseHeaders(fault ? 500 : 200, whole.length);
+    exchange.getResponseBody().write(whole, 0, silent ? whole.length / 2 : whole.length);
     exchange.getResponseBody().flush();
-    try {
-      over.await();
-    } catch (InterruptedException end) {
-      exchange.close();
+    if (silent) {
+      try {
+        over.await();
+      } catch (InterruptedException end) {
+        // The test is over.
+      }
     }
+    exchange.close();
   }
 
   private Agent agent() {
@@ -113,9 +137,7 @@ final class HalfAnswersTest {
   @Test
   void aRegistrarFails() {
     Duration lease = Duration.ofSeconds(5);
-    List<Written> records =
-        List.of(new Written(ServiceRecord.builder("s", "x", "127.0.0.1:9").build()));
-    InstanceKeeping keeping = new InstanceKeeping(agent(), lease, records);
+    InstanceKeeping keeping = new InstanceKeeping(agent(), lease, List.of(RECORD));
     assertLate(assertThrows(IOException.class, () -> keeping.keep(() -> {})), lease);
   }
 
@@ -125,5 +147,54 @@ final class HalfAnswersTest {
     byte[] nothing = new byte[0];
     assertLate(
         assertThrows(IOException.class, () -> agent().put("fault", nothing, within)), within);
+  }
+
+  /** Waits until a thread reads an answer, and interrupts it. */
+  private void interruptReading(Thread thread) throws InterruptedException {
+    while (Stream.of(thread.getStackTrace())
+        .noneMatch(frame -> frame.getClassName().endsWith("TimedBody"))) {
+      Thread.sleep(1); // until the test's time is over
+    }
+    half = false;
+    thread.interrupt();
+  }
+
+  @Test
+  void aRegistrarThatIsInterruptedWithdraws() throws Exception {
+    Duration lease = Duration.ofSeconds(3);
+    CompletableFuture<Void> ended = new CompletableFuture<>();
+    Thread keeping =
+        new Thread(
+            () -> {
+              try {
+                new InstanceKeeping(agent(), lease, List.of(RECORD)).keep(() -> {});
+                ended.complete(null);
+              } catch (Throwable fault) {
+                ended.completeExceptionally(fault);
+              }
+            });
+    keeping.start();
+    interruptReading(keeping);
+    assertEquals("s/x", withdrawn.poll(30, TimeUnit.SECONDS));
+    assertNull(ended.get(30, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void theThreadOfAWatcherEndsWithItsClient() throws Exception {
+    CompletableFuture<Thread> began = new CompletableFuture<>();
+    Source source =
+        (service, watcher) -> {
+          began.complete(Thread.currentThread());
+          new InstanceLooking(agent(), service).watch(watcher);
+        };
+    Thread watching;
+    try (Client client =
+        Client.builder("registry:s").resolver("registry", Registry.resolver(source)).build()) {
+      client.connect(); // which has it ask
+      watching = began.get(30, TimeUnit.SECONDS);
+      interruptReading(watching); // as closing the client does
+    }
+    watching.join(30_000);
+    assertFalse(watching.isAlive());
   }
 }
