@@ -73,6 +73,7 @@ type looking struct {
 	folder, service string
 	mostBytes       int // of records
 	mostRubbish     int // files that are no records and are kept in mind
+	readFile        func(path string, info fs.FileInfo) ([]byte, error)
 	seed            maphash.Seed
 	files           map[string]*seen // by name
 	told            map[string]Entry // what the watcher was told of, by id
@@ -82,17 +83,19 @@ type looking struct {
 
 func newLooking(folder, service string) *looking {
 	return &looking{
-		folder: folder, service: service, mostBytes: mostBytes, mostRubbish: mostRubbish, seed: maphash.MakeSeed(), files: map[string]*seen{},
+		folder: folder, service: service, mostBytes: mostBytes, mostRubbish: mostRubbish, readFile: readFile,
+		seed: maphash.MakeSeed(), files: map[string]*seen{},
 	}
 }
 
 // seen is a file.
 type seen struct {
-	info    fs.FileInfo
+	info    fs.FileInfo   // as it was last looked at, nil if it never could be
 	changed time.Duration // when, by the looking's clock
 	entry   Entry
 	lease   bool
 	lasting bool // it is no record, but was one, which may still count
+	unread  bool // the system did not let it be looked at or read, which the next look tries again
 }
 
 // look looks at the files, and returns what came or changed, and the ids of what went. Only records count for what a
@@ -203,10 +206,16 @@ func (l *looking) file(name string) *seen {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case err == nil && before != nil && unchanged(before.info, info):
+	case err == nil && before != nil && unchanged(before.info, info) && !before.unread:
 		return before
 	}
 	file := &seen{info: info, changed: l.clock, entry: Entry{From: path}}
+	switch { // reading again what has not changed renews no lease, nor does what cannot be looked at
+	case before != nil && err != nil:
+		file.info, file.changed = before.info, before.changed
+	case before != nil && unchanged(before.info, info):
+		file.changed = before.changed
+	}
 	id, lease := strings.CutSuffix(name, leaseEnds)
 	if !lease {
 		var byHand bool
@@ -220,30 +229,33 @@ func (l *looking) file(name string) *seen {
 		file.entry.ID = path // which no id is
 		file.entry.Err = errors.New("want a file ID" + leaseEnds + " or ID" + byHandEnds + " with an id before that")
 	case err != nil:
-		file.entry.Err = err
+		file.entry.Err, file.unread = err, true
 	default:
-		l.read(&file.entry, before, info)
+		file.unread = l.read(&file.entry, before, info)
 	}
 	file.lasting = file.entry.Err != nil && before != nil && (before.entry.Err == nil || before.lasting)
 	return file
 }
 
-// read reads the file of an entry. Of what is no record the bytes are not kept.
-func (l *looking) read(e *Entry, before *seen, info fs.FileInfo) {
-	data, err := readFile(e.From, info)
+// read reads the file of an entry, and reports whether the system did not let it. Of what is no record the bytes are not
+// kept.
+func (l *looking) read(e *Entry, before *seen, info fs.FileInfo) (unread bool) {
+	data, err := l.readFile(e.From, info)
 	switch {
 	case err != nil:
 		e.Err = err
-		return
+		var system *fs.PathError
+		return errors.As(err, &system)
 	case before != nil && before.entry.Err == nil && bytes.Equal(before.entry.Data, data):
 		e.Data = before.entry.Data
-		return
+		return false
 	}
 	if _, err = parseAt(l.service, e.ID, data); err == nil {
 		e.Data = data
-		return
+		return false
 	}
 	e.digest, e.Err = maphash.Bytes(l.seed, data), errors.New(err.Error()) // which has nothing of the bytes
+	return false
 }
 
 // unchanged reports whether a file is as it was, from what the system says of it. It is nil where it could not be asked.
@@ -252,7 +264,7 @@ func unchanged(before, now fs.FileInfo) bool {
 		before.Mode() == now.Mode()
 }
 
-// readFile reads what may be a record.
+// readFile reads what may be a record. An error of the system is an fs.PathError.
 func readFile(path string, info fs.FileInfo) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("want a file, not a folder or the like")

@@ -97,11 +97,12 @@ async def _whole(act: Callable[..., None], *arguments: float) -> None:
 
 @dataclass(slots=True)
 class _Seen:
-    stamp: Stamp | None
+    stamp: Stamp | None  # as it was last looked at, None if it never could be
     changed: float  # when, by the clock of who looks
     entry: Entry
     lease: bool
     lasting: bool  # it is no record, but was one, which may still count
+    unread: bool  # the system did not let it be looked at or read, which the next look tries again
 
 
 class Looking:
@@ -164,25 +165,34 @@ class Looking:
         """What is to be known of a file, None if it has gone."""
         path = os.path.join(self._place, name)
         before = self._files.get(name)
-        fault, stamp, mode, size = "", None, 0, 0
+        refused, stamp, mode, size = "", None, 0, 0
         try:
             found = os.stat(path)
             stamp, mode, size = _stamp(found), found.st_mode, found.st_size
         except FileNotFoundError:
             return None
         except OSError as error:
-            fault = str(error)
-        if before is not None and stamp is not None and before.stamp == stamp:
-            return before
-        ident = self._id(name)
-        if not ident:
-            ident, fault = path, f"want a file ID{_LEASE} or ID{_BY_HAND} with an id before that"
-        data = b""
-        if not fault:
-            data, fault = _read(path, mode, size)
-        entry = Entry(ident, b"", path, fault) if fault else self._entry(ident, data, path, before)
+            refused = str(error)
+        changed = self._clock
+        if before is not None and stamp in (None, before.stamp):
+            if stamp is not None and not before.unread:
+                return before
+            # Reading again what has not changed renews no lease, nor does what cannot be looked at.
+            stamp, changed = before.stamp, before.changed
+        data, fault = b"", ""
+        if not (ident := self._id(name)):
+            ident, fault, refused = path, f"want a file ID{_LEASE} or ID{_BY_HAND} with an id before that", ""
+        elif not refused:
+            try:
+                data, fault = _read(path, mode, size)
+            except OSError as error:
+                refused = str(error)
+        if why := refused or fault:
+            entry = Entry(ident, b"", path, why)
+        else:
+            entry = self._entry(ident, data, path, before)
         lasting = bool(entry.fault) and before is not None and (not before.entry.fault or before.lasting)
-        return _Seen(stamp, self._clock, entry, name.endswith(_LEASE), lasting)
+        return _Seen(stamp, changed, entry, name.endswith(_LEASE), lasting, bool(refused))
 
     def _entry(self, ident: str, data: bytes, path: str, before: _Seen | None) -> Entry:
         """Makes an entry of what was read. Of what is no record the bytes are not kept."""
@@ -204,15 +214,12 @@ class Looking:
 
 
 def _read(path: str, mode: int, size: int) -> tuple[bytes, str]:
-    """What may be a record, or why it is none."""
+    """What may be a record, or why it is none. Raises OSError."""
     if not stat.S_ISREG(mode):
         return b"", "want a file, not a folder or the like"
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # it may be a pipe by now
-        with open(handle, "rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        return b"", str(error)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # it may be a pipe by now
+    with open(handle, "rb") as file:
+        data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         return b"", f"record of {max(size, len(data))} bytes, at most {MOST_BYTES}"
     return data, ""

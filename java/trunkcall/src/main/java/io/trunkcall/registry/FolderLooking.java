@@ -24,13 +24,26 @@ final class FolderLooking {
   private static final int PART = 20; // a look takes one part in so many of the time
   static final int MOST_RUBBISH = 10_000;
 
+  /** Reads the first bytes of a file. */
+  @FunctionalInterface
+  interface Reading {
+    byte[] read(Path path, int most) throws IOException;
+  }
+
   /**
    * A file as it was when it last changed, {@code at} the looking's clock.
    *
+   * @param state as it was last looked at, null if it never could be
    * @param lasting it is no record, but was one, which may still count
+   * @param unread the system did not let it be looked at or read, which the next look tries again
    */
   private record Seen(
-      @Nullable FileState state, long at, Entry entry, boolean lease, boolean lasting) {
+      @Nullable FileState state,
+      long at,
+      Entry entry,
+      boolean lease,
+      boolean lasting,
+      boolean unread) {
 
     boolean isRecord() {
       return entry.fault() == null;
@@ -45,20 +58,23 @@ final class FolderLooking {
   private final Path place;
   private final long mostBytes; // of records
   private final int mostRubbish; // files that are no records and are kept in mind
+  private final Reading reading;
   private Map<String, Seen> files = new HashMap<>(); // by name
   private Map<String, Entry> told = new HashMap<>(); // by id
   private final LookedTime looked = new LookedTime();
 
   FolderLooking(Path folder, String service) {
-    this(folder, service, EmbeddedTellings.MOST_BYTES, MOST_RUBBISH);
+    this(folder, service, EmbeddedTellings.MOST_BYTES, MOST_RUBBISH, FileState::read);
   }
 
-  FolderLooking(Path folder, String service, long mostBytes, int mostRubbish) {
+  FolderLooking(
+      Path folder, String service, long mostBytes, int mostRubbish, Reading reading) {
     this.folder = folder;
     this.service = service;
     this.place = folder.resolve(service);
     this.mostBytes = mostBytes;
     this.mostRubbish = mostRubbish;
+    this.reading = reading;
   }
 
   /** Until the thread is interrupted. */
@@ -150,54 +166,63 @@ final class FolderLooking {
     Path path = place.resolve(name);
     Seen before = files.get(name);
     FileState state = null;
-    String fault = null;
+    IOException refused = null;
     try {
       state = FileState.of(path);
     } catch (NoSuchFileException gone) {
       return null;
     } catch (IOException unknown) {
-      fault = RegistryException.spelled(unknown);
+      refused = unknown;
     }
-    if (before != null && state != null && state.equals(before.state)) {
-      return before;
+    long at = looked.micros();
+    if (before != null && (state == null || state.equals(before.state))) {
+      if (state != null && !before.unread) {
+        return before;
+      }
+      // Reading again what has not changed renews no lease, nor does what cannot be looked at.
+      state = before.state;
+      at = before.at;
     }
     boolean lease = name.endsWith(Folder.LEASE_ENDS);
     String end = lease ? Folder.LEASE_ENDS : Folder.BY_HAND_ENDS;
     String id = name.endsWith(end) ? name.substring(0, name.length() - end.length()) : "";
     String from = path.toString();
-    Entry entry;
+    Entry entry = null;
     if (!Names.isName(id, Names.MOST_ID)) {
       // No id is a path, so that it takes no other's place.
       String want = "want a file ID.lease or ID.json with an id before that";
       entry = Entry.faulty(from, from, want);
-    } else if (fault != null || state == null) {
-      entry = Entry.faulty(id, from, String.valueOf(fault));
-    } else {
-      entry = read(id, path, state, before);
+      refused = null;
+    } else if (refused == null && state != null) {
+      try {
+        entry = read(id, path, state, before);
+      } catch (IOException unreadable) {
+        refused = unreadable;
+      }
+    }
+    if (entry == null) {
+      entry = Entry.faulty(id, from, refused == null ? "" : RegistryException.spelled(refused));
     }
     boolean lasting =
         entry.fault() != null && before != null && (before.isRecord() || before.lasting);
-    return new Seen(state, looked.micros(), entry, lease, lasting);
+    return new Seen(state, at, entry, lease, lasting, refused != null);
   }
 
   /** Reads a file. Of what is no record the bytes are not kept. */
-  private Entry read(String id, Path path, FileState state, @Nullable Seen before) {
+  private Entry read(String id, Path path, FileState state, @Nullable Seen before)
+      throws IOException {
     String from = path.toString();
     if (!state.regular()) {
       return Entry.faulty(id, from, "want a file, not a folder or the like");
     }
-    try {
-      byte[] data = FileState.read(path, RecordWriter.MOST_RECORD + 1);
-      if (data.length > RecordWriter.MOST_RECORD) {
-        return Entry.faulty(id, from, RecordWriter.tooLong(Math.max(state.size(), data.length)));
-      }
-      if (before != null && before.isRecord() && Arrays.equals(before.entry.data(), data)) {
-        return before.entry;
-      }
-      return parsed(id, data, from);
-    } catch (IOException fault) {
-      return Entry.faulty(id, from, RegistryException.spelled(fault));
+    byte[] data = reading.read(path, RecordWriter.MOST_RECORD + 1);
+    if (data.length > RecordWriter.MOST_RECORD) {
+      return Entry.faulty(id, from, RecordWriter.tooLong(Math.max(state.size(), data.length)));
     }
+    if (before != null && before.isRecord() && Arrays.equals(before.entry.data(), data)) {
+      return before.entry;
+    }
+    return parsed(id, data, from);
   }
 
   private Entry parsed(String id, byte[] data, String from) {

@@ -30,7 +30,7 @@ final class FolderRubbishTest {
   void begin() throws IOException {
     folder = Files.createDirectory(within.resolve("registry"));
     Files.createDirectory(folder.resolve("users"));
-    looking = new FolderLooking(folder, "users", 4 * LONGEST, MOST);
+    looking = new FolderLooking(folder, "users", 4 * LONGEST, MOST, FileState::read);
   }
 
   private Path at(String name) {
