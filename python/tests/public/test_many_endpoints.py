@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import sys
 from collections.abc import Callable
@@ -111,6 +112,29 @@ def test_what_was_chosen_before_makes_no_difference() -> None:
         if len(found) > 50:
             last = found
         assert ranking.best(last, 20) == Ranking(7).best(last, 20)
+
+
+def test_a_set_that_is_used_whole_keeps_nothing_of_those_before() -> None:
+    """What follows it is chosen as by a new client."""
+
+    async def main() -> None:
+        client = Client("test:", resolvers={"test": nobody}, most_endpoints=20)
+        endpoints, sets = client._endpoints, GoodSets()
+
+        def used(count: int) -> list[str]:
+            endpoints.apply(sets.next([endpoint(number) for number in range(MANY, MANY + count)]))
+            return [one.endpoint.identity for one in endpoints.order]
+
+        chosen = used(100)
+        assert len(chosen) == 20
+        assert len(used(10)) == 10
+        gc.collect()
+        kept = [one for one in gc.get_objects() if isinstance(one, Resolved) and one.identity >= endpoint(MANY).id]
+        assert len(kept) == 10
+        assert used(100) == chosen
+        await client.close()
+
+    asyncio.run(main())
 
 
 def calls_of(apply: Callable[[list[Resolved]], None], sets: GoodSets, given: list[Endpoint]) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import time
 
 from trunkcall import Endpoint
 from trunkcall.registry import Entry
-from trunkcall.registry.view import MISSING, SETTLING, View
+from trunkcall.registry.view import MISSING, SETTLING, Parsed, View
 
 SERVICE = "users"
 
@@ -85,3 +86,23 @@ def test_each_set_is_what_the_rules_say() -> None:
         expected_of_all += len(last)
         handed_of_all += len(handed)
     assert expected_of_all and handed_of_all > 500
+
+
+def test_however_many_are_missing_they_are_forgotten_in_one_pass() -> None:
+    """It takes no longer than to hear that they went, give or take. Those that went later stay."""
+    handed: list[list[Endpoint]] = []
+    view = View(SERVICE, lambda at, found: handed.append(found), lambda *told: None, lambda *told: None)
+    there = Endpoint("a:1", id="there")
+    view.all(0.0, [Parsed(there.id, b"0", endpoint=there)])
+    many = [Parsed(f"i{number}", b"1", endpoint=Endpoint("a:1", id=f"i{number}")) for number in range(60_000)]
+    view.change(1.0, many, [])
+    begun = time.thread_time()
+    view.change(2.0, [], [one.id for one in many[:-2]])
+    view.change(3.0, [], [one.id for one in many[-2:]])
+    heard = time.thread_time() - begun
+    assert len(handed[-1]) == len(many) + 1  # fewer are there than are missing
+    begun = time.thread_time()
+    view.compute(2.0 + MISSING)
+    forgotten = time.thread_time() - begun
+    assert [one.id for one in handed[-1]] == sorted(["there", *(one.id for one in many[-2:])])
+    assert forgotten < 5 * heard
