@@ -35,6 +35,7 @@ func (s *Store) Keep(ctx context.Context, records []registry.Written, published 
 		n.end()
 		return err
 	}
+	err = n.because(err)
 	n.giveUp() // the nodes stay until they are written again, or the session is over
 	return err
 }

@@ -11,15 +11,13 @@ import (
 	"testing"
 )
 
-// Of ZooKeeper's protocol: what is asked, and errors.
+// Of ZooKeeper's protocol, beside what the client knows: what is asked, and errors.
 const (
-	askExists   = 3
-	askData     = 4
-	askPing     = 11
-	askChildren = 12
-	askClose    = -11
+	askPing = 11
+	askOpen = 0 // that a session begins
 
-	noNode = -101
+	noNode     = -101
+	nodeExists = -110
 )
 
 // played speaks ZooKeeper's protocol as a server, to those who list the nodes of one folder and read them.
@@ -30,6 +28,8 @@ type played struct {
 	node  func(id string) (code int32, body []byte)
 	// Whether a connection ends instead of an answer.
 	ends func() bool
+	// What is sent in place of an answer, if it is not nil and returns anything.
+	raw func(what int32, number []byte) []byte
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -118,7 +118,13 @@ func (p *played) serve(conn net.Conn) error {
 	}
 	begun := binary.BigEndian.AppendUint32(make([]byte, 4), 10_000) // ms for which a session lasts
 	begun = append(binary.BigEndian.AppendUint64(begun, session), sized(make([]byte, 16))...)
-	if _, err := conn.Write(sized(begun)); err != nil {
+	begun = sized(begun)
+	if p.raw != nil {
+		if raw := p.raw(askOpen, nil); raw != nil {
+			begun = raw
+		}
+	}
+	if _, err := conn.Write(begun); err != nil {
 		return err
 	}
 	for {
@@ -127,6 +133,14 @@ func (p *played) serve(conn net.Conn) error {
 			return err
 		}
 		what := int32(binary.BigEndian.Uint32(asked[4:]))
+		if p.raw != nil {
+			if raw := p.raw(what, asked[:4]); raw != nil {
+				if _, err := conn.Write(raw); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		code, body := int32(0), []byte(nil)
 		switch what {
 		case askChildren:
@@ -136,11 +150,13 @@ func (p *played) serve(conn net.Conn) error {
 			code, body = p.node(path[strings.LastIndexByte(path, '/')+1:])
 		case askExists:
 			code = noNode
+		case askCreate:
+			code = nodeExists
 		case askPing, askClose:
 		default:
 			return errors.New("asked for what is not played")
 		}
-		if (what == askChildren || what == askData) && p.ends() {
+		if (what == askChildren || what == askData) && p.ends != nil && p.ends() {
 			return nil
 		}
 		said := slices.Concat(asked[:4], binary.BigEndian.AppendUint64(nil, 1), binary.BigEndian.AppendUint32(nil, uint32(code)), body)

@@ -31,6 +31,7 @@ type session struct {
 	expired  bool
 	refused  int   // connections, before the session has begun
 	failure  error // the last
+	unread   error // why the connection was ended from here, nil once there is another
 	conns    map[net.Conn]struct{}
 	finished bool // nothing is to be dialled any more
 }
@@ -113,10 +114,27 @@ func (n *session) connect(network, address string, timeout time.Duration) (net.C
 	}
 	clear(n.conns) // those before have ended
 	n.conns[conn] = struct{}{}
-	return conn, nil
+	return newChecked(conn, n.cannotRead), nil
 }
 
 var errGivenUp = errors.New("the session was given up")
+
+// cannotRead takes note of an answer that cannot be read.
+func (n *session) cannotRead(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.failure, n.unread = err, err
+}
+
+// because adds to an error why the connection was ended from here, if it was.
+func (n *session) because(err error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err == nil || n.unread == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, n.unread)
+}
 
 // take is zk.EventCallback.
 func (n *session) take(e zk.Event) {
@@ -128,7 +146,7 @@ func (n *session) take(e zk.Event) {
 			n.changed[e.Path] = struct{}{}
 		}
 	case e.State == zk.StateHasSession:
-		n.begun, n.away = true, time.Time{}
+		n.begun, n.away, n.unread = true, time.Time{}, nil
 	case e.State == zk.StateExpired:
 		n.expired = true
 	case e.State == zk.StateDisconnected && n.begun && n.away.IsZero():

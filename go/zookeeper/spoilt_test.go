@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -32,8 +31,7 @@ func recordOf(t *testing.T, id string) []byte {
 	return data
 }
 
-// spoiler makes answers of random form. Lengths and counts in front of what they count stay: the library takes memory
-// for as much as they say.
+// spoiler makes answers of random form.
 type spoiler struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -90,8 +88,11 @@ func (s *spoiler) names(good []string) (int32, []byte) {
 	if !s.chance(2) {
 		return 0, namesBody(good...)
 	}
-	if s.pick(4) == 0 {
+	switch s.pick(4) {
+	case 0:
 		return s.code(), nil
+	case 1:
+		return 0, s.bytes(namesBody(good...))
 	}
 	odd := []string{"", ".", "..", "a/b", "/", "a\x00", "\xff\xfe", "\u00e9", " ", "a", strings.Repeat("x", 4000)}
 	ids := []string{}
@@ -105,9 +106,11 @@ func (s *spoiler) node(data []byte) (int32, []byte) {
 	if !s.chance(3) {
 		return 0, nodeBody(data)
 	}
-	switch s.pick(5) {
+	switch s.pick(6) {
 	case 0:
 		return s.code(), nil
+	case 3:
+		return 0, s.bytes(nodeBody(data))
 	case 1:
 		return 0, nodeBody(bytes.Repeat([]byte("x"), 20_000)) // longer than a record
 	case 2:
@@ -147,21 +150,7 @@ func spoils(t *testing.T, seed uint64) {
 		t.Fatal(err)
 	}
 	before := runtime.NumGoroutine()
-	source := &watched{Store: store, ended: make(chan error)}
-	client, err := trunkcall.NewClient("registry:s",
-		trunkcall.WithResolver("registry", registry.Resolver(source, slog.New(slog.NewTextHandler(io.Discard, nil)))),
-		trunkcall.WithDialer(func(context.Context, trunkcall.Endpoint, string) (net.Conn, error) {
-			return nil, errors.New("nobody is reached")
-		}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	over := make(chan struct{})
-	never := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/s/Never")
-	go func() { // it waits, so that the client watches
-		defer close(over)
-		_, _ = never.Call(context.Background(), client, wrapperspb.String(""), trunkcall.WaitForReady())
-	}()
+	source, client, over := watching(t, store)
 	known := func() string {
 		var all []string
 		for _, one := range client.Endpoints() {
@@ -204,6 +193,27 @@ func spoils(t *testing.T, seed uint64) {
 	<-over
 	p.endAll()
 	wait("no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// watching is a client that watches the service s, and reaches nobody. The channel is closed when it was closed.
+func watching(t *testing.T, store *Store) (*watched, *trunkcall.Client, <-chan struct{}) {
+	t.Helper()
+	source := &watched{Store: store, ended: make(chan error)}
+	client, err := trunkcall.NewClient("registry:s",
+		trunkcall.WithResolver("registry", registry.Resolver(source, slog.New(slog.DiscardHandler))),
+		trunkcall.WithDialer(func(context.Context, trunkcall.Endpoint, string) (net.Conn, error) {
+			return nil, errors.New("nobody is reached")
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	never := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/s/Never")
+	go func() { // it waits, so that the client watches
+		defer close(over)
+		_, _ = never.Call(context.Background(), client, wrapperspb.String(""), trunkcall.WaitForReady())
+	}()
+	return source, client, over
 }
 
 // ends is how a watch ended, of which the connection is ended time and again.

@@ -85,7 +85,7 @@ func (l *looking) why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return err
+	return l.because(err)
 }
 
 func (l *looking) all(w *registry.Watcher) error {
