@@ -67,8 +67,7 @@ final class FolderLooking {
     this(folder, service, EmbeddedTellings.MOST_BYTES, MOST_RUBBISH, FileState::read);
   }
 
-  FolderLooking(
-      Path folder, String service, long mostBytes, int mostRubbish, Reading reading) {
+  FolderLooking(Path folder, String service, long mostBytes, int mostRubbish, Reading reading) {
     this.folder = folder;
     this.service = service;
     this.place = folder.resolve(service);
