@@ -5,11 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from harness.prerequisites import pairs_here
 from harness.processes import Server
 from harness.programs import USER_7, USERS, ProgramTest, run
 from trunkcall.registry import parse
 
-from .languages import PROGRAMS, each_language, each_pair, having
+from .languages import PAIRS, PROGRAMS, each_language, each_pair, having
 
 SERVICE = USERS.rstrip("/")
 HERE = [language.key for language in having("registries")]
@@ -24,7 +25,7 @@ class RegistryTest(ProgramTest):
         return sorted(self.folder.glob("*/*"))
 
 
-@each_pair((client, server) for client in HERE for server in HERE if client != server)
+@each_pair((client, server) for client, server in PAIRS if client in HERE and server in HERE)
 class Finding(RegistryTest):
     client: str
     server: str
@@ -84,7 +85,7 @@ class Alone(RegistryTest):
             self.assertIn('registry "nowhere:at all": no package for "nowhere" is in this program', got.stderr)
 
 
-@each_pair((language, keeper) for keeper in HERE for language in HERE)
+@each_pair((a.key, b.key) for a, b in pairs_here() if a.key in HERE and b.key in HERE)
 class Embedded(RegistryTest):
     """A registry that the server keeps, for servers and clients of the other language."""
 
