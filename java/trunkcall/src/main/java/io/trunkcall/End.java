@@ -130,8 +130,8 @@ abstract class End extends ServingEnd implements ConnectionEvents {
   }
 
   /**
-   * A short handler is run by the loop's thread, which lets go of the loop meanwhile, if calls come
-   * one at a time: to wake another thread for it takes longer.
+   * Short handlers are run by the loop's thread, which lets go of the loop meanwhile: to wake
+   * another thread for them takes longer.
    */
   @Override
   boolean runsHere(ServingCall call) {
@@ -142,16 +142,8 @@ abstract class End extends ServingEnd implements ConnectionEvents {
       return false;
     }
     call.counted(loop.lone());
-    if (loop.lone().serves()) {
-      AloneCall alone = call.alone();
-      if (alone != null && call.served.isShort() && loop.mayRunHere()) {
-        loop.runHere(alone);
-        return true;
-      }
-    } else if (loop.takeHere() instanceof AloneCall first) {
-      first.elsewhere();
-    }
-    return false;
+    boolean alone = loop.lone().serves();
+    return call.mayRunHere() && call.served.isShort() && loop.runHere(call, alone);
   }
 
   @Override

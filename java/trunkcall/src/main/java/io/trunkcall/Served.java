@@ -14,6 +14,8 @@ final class Served {
 
   private static final int SHORT_RUNS = 32; // in a row, until it counts as short
   private static final int LONG_PENALTY = 64; // as many more behind one that was not
+  private static final int MOST_PENALTY = 8_192; // behind several that the stand-in took over from
+  private static final long FORGET = 10_000_000_000L; // ns behind which one is no longer held
 
   final Method<?, ?> method;
   final Handler handler;
@@ -21,6 +23,8 @@ final class Served {
   final ServedMethod wire;
   final HttpMethod http;
   private int shortRuns;
+  private int penalty;
+  private long overranAt; // by System.nanoTime
   private final @Nullable Codec<Object>[] requests = codecs();
   private final @Nullable Codec<Object>[] responses = codecs();
 
@@ -61,6 +65,18 @@ final class Served {
     } else if (before < SHORT_RUNS) {
       shortRuns = before + 1;
     }
+  }
+
+  /**
+   * The loop's thread ran a handler for so long that another had to turn the loop, which took a
+   * millisecond or two: where one in a hundred waits for a database, that must not come as often.
+   */
+  void overran() {
+    long now = System.nanoTime();
+    boolean again = penalty > 0 && now - overranAt < FORGET;
+    penalty = again ? Math.min(2 * penalty, MOST_PENALTY) : LONG_PENALTY;
+    overranAt = now;
+    shortRuns = -penalty;
   }
 
   /** The codec of requests that come in the codec of this number; null: they cannot. */

@@ -1,6 +1,7 @@
 package io.trunkcall;
 
 import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.transport.LoneCalls;
 import io.trunkcall.internal.transport.Work;
 import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.LimitException;
@@ -25,6 +26,7 @@ abstract class ServedCall extends Work implements ServerCall {
   final Exchange incoming;
   final long deadline; // µs of Clock, 0: none
   private @Nullable Object principal;
+  private @Nullable LoneCalls lone; // where it is counted until it is over
   private volatile @Nullable List<Compression> compression;
 
   // Guarded by this; nothing that waits is done under it. Volatile: looked at for each message.
@@ -78,6 +80,20 @@ abstract class ServedCall extends Work implements ServerCall {
 
   void principal(@Nullable Object principal) {
     this.principal = principal;
+  }
+
+  /** It is counted among those that are served. On the loop. */
+  void counted(LoneCalls calls) {
+    lone = calls;
+  }
+
+  /** It is answered, or refused. */
+  void countNoMore() {
+    LoneCalls counted = lone;
+    lone = null;
+    if (counted != null) {
+      counted.answered();
+    }
   }
 
   // As handlers see it.

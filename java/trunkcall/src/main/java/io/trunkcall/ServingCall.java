@@ -3,7 +3,7 @@ package io.trunkcall;
 import io.trunkcall.internal.policy.Concurrency.Sample;
 import io.trunkcall.internal.policy.Ended;
 import io.trunkcall.internal.transport.Clock;
-import io.trunkcall.internal.transport.LoneCalls;
+import io.trunkcall.internal.transport.TurnLoop;
 import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.LimitException;
 import java.time.Duration;
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * <p>What the handler's side writes before it hands over (outcome, headers, trailers) the loop
  * reads behind that. {@link #stop} comes from the loop at any time.
  */
-final class ServingCall extends ServedCall {
+final class ServingCall extends ServedCall implements TurnLoop.Here {
   private static final Duration SOONEST = Duration.ofMillis(1); // that a call may come again
 
   private final @Nullable ServerPipe pipe;
@@ -38,8 +38,8 @@ final class ServingCall extends ServedCall {
   private boolean refused;
   private boolean cut;
 
-  private @Nullable LoneCalls lone; // where it is counted until it is over
-  private @Nullable AloneCall alone; // if it has come so
+  private boolean here; // the loop's own thread runs the handler
+  private boolean ended; // there
 
   private @Nullable RuntimeException overruled; // an answer could not be sent, on the loop
   private @Nullable ScheduledFuture<?> timer; // of a one-way call, on the loop
@@ -64,38 +64,45 @@ final class ServingCall extends ServedCall {
     }
   }
 
-  // Calls that come alone.
+  // Where the loop's own thread runs the handler.
 
-  /** It is counted among those that are served. On the loop. */
-  void counted(LoneCalls calls) {
-    lone = calls;
+  /** Whether the loop's own thread may ever run its handler. */
+  boolean mayRunHere() {
+    return pipe == null && !incoming.oneway() && !served.handler.answersLater();
   }
 
-  /** It is answered, or refused. */
-  void countNoMore() {
-    LoneCalls counted = lone;
-    lone = null;
-    if (counted != null) {
-      counted.answered();
+  @Override
+  public long runHere(long since) {
+    here = true;
+    run();
+    long now = System.nanoTime();
+    served.took(now - since);
+    return now;
+  }
+
+  @Override
+  public void ran() {
+    if (ended) {
+      end.line().submit(this);
     }
   }
 
-  /** It has come alone. What can have it run on the loop's own thread; null: it never is. */
-  @Nullable AloneCall alone() {
-    Handler handler = served.handler;
-    if (pipe == null && !incoming.oneway() && !handler.answersLater()) {
-      alone = new AloneCall(this);
-    }
-    return alone;
+  @Override
+  public void overran() {
+    served.overran();
+    ran();
+  }
+
+  @Override
+  public void elsewhere() {
+    end.runOrRefuse(this);
   }
 
   // Where the handler runs.
 
   private void handle() {
-    AloneCall own = alone;
-    if (own != null) {
-      own.begins();
-    }
+    boolean measured = !here && !served.isShort() && mayRunHere();
+    long began = measured ? System.nanoTime() : 0;
     ServerCall before = CurrentCall.set(this);
     boolean inline = served.handler.isInline();
     if (!inline && !served.handler.answersLater()) {
@@ -121,6 +128,9 @@ final class ServingCall extends ServedCall {
       if (!inline && isStopped()) {
         Thread.interrupted(); // it was for this handler, and the thread serves others
       }
+      if (measured) {
+        served.took(System.nanoTime() - began);
+      }
     }
   }
 
@@ -130,7 +140,8 @@ final class ServingCall extends ServedCall {
       throw new StatusException(Code.CANCELLED, "the handler was cancelled");
     }
     if (isLate()) {
-      throw refusing(Code.DEADLINE_EXCEEDED, "the deadline passed before the handler started");
+      throw refusing(
+          Status.of(Code.DEADLINE_EXCEEDED, "the deadline passed before the handler started"));
     }
     if (end.serving.file != null) {
       passLimits(end.serving.file.current().of(method().name()));
@@ -221,7 +232,7 @@ final class ServingCall extends ServedCall {
     }
   }
 
-  private Refusal usedUp(String text, Duration after) {
+  private RefusedException usedUp(String text, Duration after) {
     return refusing(Status.of(Code.RESOURCE_EXHAUSTED, text).withRetryAfter(after));
   }
 
@@ -241,11 +252,13 @@ final class ServingCall extends ServedCall {
     } catch (Throwable e) {
       refused = true;
       status = Outcomes.of(this, e, "admission");
-      throw Refusal.SAID;
+      throw RefusedException.SAID;
     }
     if (admitted == null) {
       throw refusing(
-          Code.UNKNOWN, Outcomes.hidden(this, new NullPointerException("admission"), "admission"));
+          Status.of(
+              Code.UNKNOWN,
+              Outcomes.hidden(this, new NullPointerException("admission"), "admission")));
     }
     principal(admitted.principal());
     release = admitted.release();
@@ -272,14 +285,10 @@ final class ServingCall extends ServedCall {
         : packing.request(method().name(), plain, said, end.accepts(incoming));
   }
 
-  private Refusal refusing(Code code, String text) {
-    return refusing(Status.of(code, text));
-  }
-
-  private Refusal refusing(Status why) {
+  private RefusedException refusing(Status why) {
     refused = true;
     status = why;
-    return Refusal.SAID;
+    return RefusedException.SAID;
   }
 
   /** The handler, or what stands before it, has answered. */
@@ -307,7 +316,7 @@ final class ServingCall extends ServedCall {
   }
 
   void failed(Throwable error) {
-    if (error != Refusal.SAID) {
+    if (error != RefusedException.SAID) {
       status = Outcomes.of(this, error, "handler");
       if (error instanceof StatusException given && !given.trailers().isEmpty()) {
         setTrailers(given.trailers());
@@ -322,8 +331,8 @@ final class ServingCall extends ServedCall {
 
   private void done() {
     runOn(null);
-    AloneCall own = alone;
-    if (own != null && own.ends()) {
+    if (here) { // it is answered when the loop is taken back
+      ended = true;
       return;
     }
     if (served.handler.isInline() && end.line().loop().inEventLoop()) {
@@ -473,15 +482,5 @@ final class ServingCall extends ServedCall {
   /** Whether interceptors have gone on to the handler. */
   boolean entered() {
     return entered;
-  }
-
-  /** Ends a call that is refused, of which all is said already. */
-  private static final class Refusal extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-    static final Refusal SAID = new Refusal();
-
-    private Refusal() {
-      super("refused", null, false, false);
-    }
   }
 }

@@ -236,6 +236,50 @@ class LoneCallsTest {
     }
   }
 
+  /** Makes so many calls at once; what they are answered. */
+  private List<String> together(String request, int calls) {
+    List<CompletableFuture<String>> made = new ArrayList<>();
+    for (int i = 0; i < calls; i++) {
+      made.add(client.callAsync(SAY, request));
+    }
+    return made.stream().map(Pair::await).toList();
+  }
+
+  /** Makes calls together until the loop's own thread runs the handlers of several. */
+  private void untilManyAreRunByLoop() {
+    until(
+        () -> together("who", 100).stream().filter(LoneCallsTest::isLoop).count() > 1,
+        "no handlers of calls that came together were run by a loop's thread");
+  }
+
+  @Test
+  void handlersOfManyCallsAreRunByTheLoop() {
+    untilManyAreRunByLoop();
+    assertEquals(List.of("Ada!"), together("Ada", 1_000).stream().distinct().toList());
+  }
+
+  @Test
+  void oneOfManyThatWaitsHoldsUpNoOther() {
+    untilManyAreRunByLoop();
+    List<CompletableFuture<String>> others = new ArrayList<>();
+    CompletableFuture<String> waiting = client.callAsync(SAY, WAIT);
+    for (int i = 0; i < 100; i++) {
+      others.add(client.callAsync(SAY, "Bob"));
+    }
+    others.forEach(each -> assertEquals("Bob!", await(each)));
+    assertFalse(waiting.isDone());
+    go.countDown();
+    assertEquals("wait!", await(waiting));
+  }
+
+  @Test
+  void manyThatAreRunByTheLoopMayCall() {
+    untilManyAreRunByLoop();
+    for (int i = 0; i < 10; i++) {
+      assertEquals(List.of("inside!"), together("call", 30).stream().distinct().toList());
+    }
+  }
+
   @Test
   void handlersThatAreRunByTheLoopMayCall() {
     untilRunByLoop();
@@ -310,6 +354,10 @@ class LoneCallsTest {
       assertEquals(32, runsUntilShort(served));
       served.took(SHORT + 1);
       assertEquals(96, runsUntilShort(served));
+      served.overran();
+      assertEquals(96, runsUntilShort(served));
+      served.overran();
+      assertEquals(160, runsUntilShort(served));
     } finally {
       Served.shortNanos = before;
     }

@@ -65,17 +65,26 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
   private boolean spins; // of whoever turns the loop
 
   // While it runs a handler.
-  private boolean ranHere; // and waits for what comes next
-  private @Nullable Here here; // what it is to run next
+  private boolean ranAlone; // and waits for what comes next
+  private final HereBatch here = new HereBatch(); // what it is to run next
   private volatile @Nullable StandIn standIn;
   private boolean lacksStandIn; // there could be none
   private volatile boolean running; // and does not want the loop back
   private volatile long runs;
 
-  /** What the loop's own thread does while it lets go of the loop. */
-  public interface Here extends Runnable {
-    /** Behind that; {@code taken}: the stand-in has turned the loop meanwhile. */
-    void ran(boolean taken);
+  /** A handler that the loop's own thread runs while it lets go of the loop. */
+  public interface Here {
+    /** Runs it; {@code since}: when that began, by System.nanoTime. Returns when it ended. */
+    long runHere(long since);
+
+    /** Behind that: it is to be answered. On the loop. */
+    void ran();
+
+    /** The same, where the stand-in has turned the loop meanwhile. On any thread. */
+    void overran();
+
+    /** In place of all these: it took too long until its turn came. On the loop. */
+    void elsewhere();
   }
 
   /** {@code leadable}: to wait for the sockets leaves the interrupts of a thread as they are. */
@@ -134,7 +143,7 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
     if (turner == null) {
       LockSupport.unpark(own);
       StandIn there = standIn;
-      if (there != null && running) {
+      if (there != null && running && here.isAlone()) { // others are over soon
         LockSupport.unpark(there.thread);
       }
     }
@@ -150,18 +159,17 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
 
   @Override
   protected int runIo() {
-    Here work = here;
-    if (work != null) {
-      here = null;
-      runNow(work);
+    if (!here.isEmpty()) {
+      runNow();
       return 0;
     }
+    here.turn();
     if (lone.letsStandAside()) {
       standAside();
       return 0;
     }
-    if (ranHere) {
-      ranHere = false;
+    if (ranAlone) {
+      ranAlone = false;
       return read(spinningBehindHandlers);
     }
     return super.runIo();
@@ -344,7 +352,7 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
     super.execute(NOTHING); // so that nothing is waited for
     boolean some = sockets() > 0;
     runAllTasks(TASKS);
-    return some || here != null || lone.isOpen();
+    return some || !here.isEmpty() || lone.isOpen();
   }
 
   private static LoopThread thisThread() {
@@ -353,62 +361,58 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
 
   // Handlers that its own thread runs.
 
-  /** Whether {@link #runHere} may be called. On the loop. */
-  public boolean mayRunHere() {
-    if (here != null || lacksStandIn || Thread.currentThread() != own) {
-      return false;
-    }
+  /**
+   * Has a handler run by the loop's own thread behind this turn, which lets go of the loop
+   * meanwhile. False: it is to be handed over. {@code alone}: no other call is served, and none was
+   * for a while. On the loop.
+   */
+  public boolean runHere(Here call, boolean alone) {
+    return Thread.currentThread() == own && !lacksStandIn && here.add(call, alone);
+  }
+
+  /** Whether there is somebody who can stand in. */
+  private boolean hasStandIn() {
     if (standIn == null) {
       try {
         standIn = new StandIn(this);
       } catch (Throwable e) { // the system gives no more threads
         lacksStandIn = true;
         Carrier.LOG.log(System.Logger.Level.WARNING, "no thread that stands in for a loop's", e);
-        return false;
       }
     }
-    return true;
+    return !lacksStandIn;
   }
 
-  /**
-   * Has work done by the loop's own thread behind this turn, which lets go of the loop meanwhile.
-   */
-  public void runHere(Here work) {
-    here = work;
-  }
-
-  /** Takes back what was to be run so. */
-  public @Nullable Here takeHere() {
-    Here work = here;
-    here = null;
-    return work;
-  }
-
-  private void runNow(Here work) {
+  private void runNow() {
     LoopThread me = thisThread();
+    if (!hasStandIn()) {
+      here.giveAway();
+      return;
+    }
     StandIn there = Objects.requireNonNull(standIn);
+    here.begin();
     runs++;
     running = true;
     there.watch();
     letGo(me);
-    if (handedOver()) {
+    if (here.isAlone() && handedOver()) {
       LockSupport.unpark(there.thread);
     }
-    Thread.interrupted(); // what was meant for somebody before is not for this handler
-    safeExecute(work);
-    Thread.interrupted(); // nor is what it has left for what comes next
-    boolean mine = take(me);
+    Thread.interrupted(); // what was meant for somebody before is not for these handlers
     try {
-      work.ran(!mine);
+      here.run();
     } finally {
+      Thread.interrupted(); // nor is what they have left for what comes next
+      boolean mine = take(me);
       running = false;
+      while (!mine) {
+        ioHandler().wakeup();
+        park();
+        mine = take(me);
+      }
     }
-    while (!mine) {
-      ioHandler().wakeup();
-      park();
-      mine = take(me);
-    }
-    ranHere = true;
+    ranAlone = here.isAlone();
+    here.end();
   }
 
   // For the stand-in.
@@ -431,8 +435,9 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
     return running && turner == null;
   }
 
+  /** What was handed over may be what the one handler waits for. */
   boolean isLeftWithWork() {
-    return isLeft() && handedOver();
+    return isLeft() && here.isAlone() && handedOver();
   }
 
   /** Turns the loop until its own thread wants it back; not if somebody else does. */
@@ -441,7 +446,10 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
       return;
     }
     try {
-      while (running) { // it may have ended since somebody looked
+      if (running) { // it may have ended since somebody looked
+        here.takeOver();
+      }
+      while (running) {
         sockets();
         runAllTasks(TASKS);
       }

@@ -237,26 +237,60 @@ class TurnLoopTest {
 
   // Handlers that the loop's own thread runs.
 
-  /** Runs it as a handler; whether the stand-in had to turn the loop. */
+  /** Runs it as the only handler; whether the stand-in had to turn the loop. */
   private CompletableFuture<Boolean> runHere(Runnable handler) {
-    CompletableFuture<Boolean> ran = new CompletableFuture<>();
+    Handler made = new Handler(handler);
+    loop.execute(() -> assertTrue(loop.runHere(made, true)));
+    return made.overran;
+  }
+
+  private static final class Handler implements TurnLoop.Here {
+    final CompletableFuture<Boolean> overran = new CompletableFuture<>();
+    final CompletableFuture<Void> elsewhere = new CompletableFuture<>();
+    private final Runnable work;
+
+    Handler(Runnable work) {
+      this.work = work;
+    }
+
+    @Override
+    public long runHere(long since) {
+      work.run();
+      return System.nanoTime();
+    }
+
+    @Override
+    public void ran() {
+      overran.complete(false);
+    }
+
+    @Override
+    public void overran() {
+      overran.complete(true);
+    }
+
+    @Override
+    public void elsewhere() {
+      elsewhere.complete(null);
+    }
+  }
+
+  @Test
+  void whatCameWithAHandlerThatBlocksIsRunElsewhere() {
+    CompletableFuture<Void> go = new CompletableFuture<>();
+    Handler blocks = new Handler(() -> await(go));
+    Handler behind = new Handler(() -> {});
     loop.execute(
         () -> {
-          assertTrue(loop.mayRunHere());
-          loop.runHere(
-              new TurnLoop.Here() {
-                @Override
-                public void run() {
-                  handler.run();
-                }
-
-                @Override
-                public void ran(boolean taken) {
-                  ran.complete(taken);
-                }
-              });
+          until(() -> loop.runHere(blocks, false), "calls that come one upon the other are taken");
+          assertTrue(loop.runHere(behind, false));
         });
-    return ran;
+    await(behind.elsewhere);
+    assertFalse(blocks.overran.isDone());
+    go.complete(null);
+    assertTrue(await(blocks.overran));
+    assertFalse(behind.overran.isDone());
+    goesOnByItself();
   }
 
   @Test
@@ -294,15 +328,5 @@ class TurnLoopTest {
     loop.execute(own::interrupt);
     await(runHere(() -> seen.set(Thread.currentThread().isInterrupted())));
     assertFalse(seen.get());
-  }
-
-  @Test
-  void aHandlerThatThrowsHarmsNobody() {
-    await(
-        runHere(
-            () -> {
-              throw new AssertionError("thrown by a handler, for a test");
-            }));
-    goesOnByItself();
   }
 }
