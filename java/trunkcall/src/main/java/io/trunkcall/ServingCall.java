@@ -38,7 +38,7 @@ final class ServingCall extends ServedCall implements TurnLoop.Here {
   private boolean refused;
   private boolean cut;
 
-  private boolean here; // the loop's own thread runs the handler
+  private @Nullable Thread here; // the loop's own, while it runs the handler
   private boolean ended; // there
 
   private @Nullable RuntimeException overruled; // an answer could not be sent, on the loop
@@ -73,8 +73,9 @@ final class ServingCall extends ServedCall implements TurnLoop.Here {
 
   @Override
   public long runHere(long since) {
-    here = true;
+    here = Thread.currentThread();
     run();
+    here = null;
     long now = System.nanoTime();
     served.took(now - since);
     return now;
@@ -88,8 +89,12 @@ final class ServingCall extends ServedCall implements TurnLoop.Here {
   }
 
   @Override
-  public void overran() {
-    served.overran();
+  public void overran(boolean looked) {
+    if (looked) {
+      served.overran();
+    } else {
+      served.took(Long.MAX_VALUE);
+    }
     ran();
   }
 
@@ -101,7 +106,7 @@ final class ServingCall extends ServedCall implements TurnLoop.Here {
   // Where the handler runs.
 
   private void handle() {
-    boolean measured = !here && !served.isShort() && mayRunHere();
+    boolean measured = here == null && !served.isShort() && mayRunHere();
     long began = measured ? System.nanoTime() : 0;
     ServerCall before = CurrentCall.set(this);
     boolean inline = served.handler.isInline();
@@ -331,7 +336,7 @@ final class ServingCall extends ServedCall implements TurnLoop.Here {
 
   private void done() {
     runOn(null);
-    if (here) { // it is answered when the loop is taken back
+    if (here == Thread.currentThread()) { // it is answered when the loop is taken back
       ended = true;
       return;
     }

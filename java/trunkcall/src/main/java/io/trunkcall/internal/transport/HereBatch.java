@@ -21,6 +21,7 @@ final class HereBatch extends Apart {
   private int size;
   private boolean alone; // the one call is the only one that is served
   private final AtomicInteger at = new AtomicInteger(); // the one that runs; or all are taken over
+  private boolean looked; // they were, because it takes long
   private double mean = 30_000; // ns of a call
 
   private boolean counting; // the turn has begun
@@ -82,11 +83,12 @@ final class HereBatch extends Apart {
         since = call.runHere(since);
       } catch (Throwable thrown) {
         since = System.nanoTime();
-        Carrier.LOG.log(System.Logger.Level.ERROR, "what runs a handler failed", thrown);
+        failed(thrown);
       }
+      Thread.interrupted(); // what one has left is not for the next
       mine = at.compareAndSet(ran, ran + 1);
       if (!mine) {
-        call.overran();
+        safely(() -> call.overran(looked));
       }
     }
     mean += (Math.min((double) (since - began) / ran, MOST) - mean) / WEIGHT;
@@ -95,21 +97,26 @@ final class HereBatch extends Apart {
   /** None of them is run here. */
   void giveAway() {
     for (int i = 0; i < size; i++) {
-      calls[i].elsewhere();
+      safely(calls[i]::elsewhere);
       calls[i] = null;
     }
     size = 0;
   }
 
-  /** Somebody else turns the loop from now on: answers those that are done, gives away others. */
-  void takeOver() {
+  /**
+   * Somebody else turns the loop from now on: answers those that are done, gives away others.
+   * {@code byLook}: because the one that runs takes long.
+   */
+  void takeOver(boolean byLook) {
+    looked = byLook;
     int running = at.getAndSet(TAKEN);
     for (int i = 0; i < size && running != TAKEN; i++) {
-      if (i < running) {
-        calls[i].ran();
-      } else if (i > running) {
-        calls[i].elsewhere();
+      TurnLoop.Here call = calls[i];
+      if (i == running) {
+        continue; // its thread has still to look at it
       }
+      safely(i < running ? call::ran : call::elsewhere);
+      calls[i] = null;
     }
   }
 
@@ -118,10 +125,27 @@ final class HereBatch extends Apart {
     boolean taken = at.get() == TAKEN;
     for (int i = 0; i < size; i++) {
       if (!taken) {
-        calls[i].ran();
+        safely(calls[i]::ran);
       }
       calls[i] = null;
     }
     size = 0;
+  }
+
+  /** Whatever one of them throws, the others are not to wait for ever, nor the loop to end. */
+  private static void safely(Runnable step) {
+    try {
+      step.run();
+    } catch (Throwable thrown) {
+      failed(thrown);
+    }
+  }
+
+  private static void failed(Throwable thrown) {
+    try {
+      Carrier.LOG.log(System.Logger.Level.ERROR, "what runs a handler failed", thrown);
+    } catch (Throwable again) {
+      // There is nobody left to tell.
+    }
   }
 }

@@ -34,22 +34,30 @@ final class StandIn implements Runnable {
     long seen = loop.runs();
     long since = System.nanoTime();
     int idle = 0;
+    boolean late = false;
     while (true) {
+      long run = loop.runs();
       if (loop.isLeftWithWork()) {
-        standIn();
+        standIn(run, false);
       }
       loop.park();
       long now = System.nanoTime();
       if (now - since < TurnLoop.LOOK) {
         continue;
       }
+      // What kept this thread may have kept the other: garbage was collected, or others had the
+      // processors.
+      late = now - since > 2 * TurnLoop.LOOK && !late;
       since = now;
       long ran = loop.runs();
       if (ran != seen) {
         seen = ran;
         idle = 0;
       } else if (loop.isLeft()) {
-        standIn();
+        idle = 0;
+        if (!late) {
+          standIn(seen, true);
+        }
       } else if (++idle >= IDLE_LOOKS) {
         idle = 0;
         sleep(seen);
@@ -57,9 +65,9 @@ final class StandIn implements Runnable {
     }
   }
 
-  private void standIn() {
+  private void standIn(long run, boolean looked) {
     try {
-      loop.standIn(thread);
+      loop.standIn(thread, run, looked);
     } catch (Throwable e) { // the next handler may be a long one, too
       Carrier.LOG.log(System.Logger.Level.ERROR, "who stands in for a loop's thread failed", e);
     }

@@ -80,8 +80,11 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
     /** Behind that: it is to be answered. On the loop. */
     void ran();
 
-    /** The same, where the stand-in has turned the loop meanwhile. On any thread. */
-    void overran();
+    /**
+     * The same, where the stand-in has turned the loop meanwhile: {@code looked}, because this took
+     * long, or else at once for what was handed over. On any thread.
+     */
+    void overran(boolean looked);
 
     /** In place of all these: it took too long until its turn came. On the loop. */
     void elsewhere();
@@ -440,16 +443,20 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
     return isLeft() && here.isAlone() && handedOver();
   }
 
-  /** Turns the loop until its own thread wants it back; not if somebody else does. */
-  void standIn(LoopThread me) {
+  /**
+   * Turns the loop until its own thread wants it back; not if somebody else does, or if other
+   * handlers are run than in the run of that number. {@code looked}: because they take long.
+   */
+  void standIn(LoopThread me, long run, boolean looked) {
     if (!take(me)) {
       return;
     }
     try {
-      if (running) { // it may have ended since somebody looked
-        here.takeOver();
+      boolean same = running && runs == run; // it may have ended since somebody looked
+      if (same) {
+        here.takeOver(looked);
       }
-      while (running) {
+      while (same && running) {
         sockets();
         runAllTasks(TASKS);
       }

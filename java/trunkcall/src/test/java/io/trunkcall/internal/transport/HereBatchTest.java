@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -17,6 +18,7 @@ class HereBatchTest {
   private final HereBatch batch = new HereBatch();
   private final List<String> log = new ArrayList<>();
   private long takes; // ns that a handler says it took
+  private boolean failing; // what is done behind handlers fails
 
   @BeforeEach
   void bePatient() {
@@ -47,16 +49,22 @@ class HereBatchTest {
     @Override
     public void ran() {
       log.add(name + " is answered");
+      if (failing) {
+        throw new OutOfMemoryError("of the test");
+      }
     }
 
     @Override
-    public void overran() {
-      log.add(name + " overran");
+    public void overran(boolean looked) {
+      log.add(name + (looked ? " takes long" : " overran"));
     }
 
     @Override
     public void elsewhere() {
       log.add(name + " goes elsewhere");
+      if (failing) {
+        throw new OutOfMemoryError("of the test");
+      }
     }
   }
 
@@ -97,11 +105,11 @@ class HereBatchTest {
   void whoTakesTheLoopOverAnswersWhatIsDoneAndGivesAwayWhatHasNotBegun() {
     comeDensely();
     add("a");
-    add("b", () -> batch.takeOver());
+    add("b", () -> batch.takeOver(true));
     add("c");
     runAll();
     assertEquals(
-        List.of("a runs", "b runs", "a is answered", "c goes elsewhere", "b overran"), log);
+        List.of("a runs", "b runs", "a is answered", "c goes elsewhere", "b takes long"), log);
     assertTrue(batch.isEmpty());
   }
 
@@ -111,7 +119,7 @@ class HereBatchTest {
     add("a");
     batch.begin();
     batch.run();
-    batch.takeOver();
+    batch.takeOver(true);
     batch.end();
     assertEquals(List.of("a runs", "a is answered"), log);
   }
@@ -130,6 +138,32 @@ class HereBatchTest {
   }
 
   @Test
+  void whatFailsBehindOneIsDoneForTheOthers() {
+    failing = true;
+    comeDensely();
+    add("a");
+    add("b");
+    runAll();
+    add("c");
+    add("d", () -> batch.takeOver(false));
+    add("e");
+    runAll();
+    List<String> first = List.of("a runs", "b runs", "a is answered", "b is answered");
+    List<String> then =
+        List.of("c runs", "d runs", "c is answered", "e goes elsewhere", "d overran");
+    assertEquals(Stream.concat(first.stream(), then.stream()).toList(), log);
+  }
+
+  @Test
+  void anInterruptThatOneLeavesIsNotForTheNext() {
+    comeDensely();
+    add("a", () -> Thread.currentThread().interrupt());
+    add("b", () -> log.add("interrupted: " + Thread.currentThread().isInterrupted()));
+    runAll();
+    assertTrue(log.contains("interrupted: false"), log::toString);
+  }
+
+  @Test
   void withoutAStandInAllGoElsewhere() {
     comeDensely();
     add("a");
@@ -144,9 +178,10 @@ class HereBatchTest {
     assertTrue(batch.add(new Call("a", () -> {}), true));
     assertTrue(batch.isAlone());
     runAll();
-    while (!add("b")) {
-      assertTrue(batch.isEmpty());
+    for (int i = 0; i < LEAST - 1; i++) { // it has counted as well
+      assertFalse(add("early"));
     }
+    assertTrue(add("b"));
     assertFalse(batch.isAlone());
   }
 

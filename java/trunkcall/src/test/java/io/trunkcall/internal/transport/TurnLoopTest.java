@@ -265,7 +265,7 @@ class TurnLoopTest {
     }
 
     @Override
-    public void overran() {
+    public void overran(boolean looked) {
       overran.complete(true);
     }
 
@@ -315,7 +315,9 @@ class TurnLoopTest {
   @Test
   void aStandInThatComesLateLetsGo() throws Exception {
     standAside();
-    LoopThread late = new LoopThread(() -> loop.standIn((LoopThread) Thread.currentThread()), "");
+    LoopThread late =
+        new LoopThread(
+            () -> loop.standIn((LoopThread) Thread.currentThread(), loop.runs(), true), "");
     late.start();
     late.join(PATIENCE.toMillis());
     assertFalse(late.isAlive());
@@ -328,5 +330,15 @@ class TurnLoopTest {
     loop.execute(own::interrupt);
     await(runHere(() -> seen.set(Thread.currentThread().isInterrupted())));
     assertFalse(seen.get());
+  }
+
+  @Test
+  void aHandlerThatThrowsHarmsNobody() {
+    await(
+        runHere(
+            () -> {
+              throw new AssertionError("thrown by a handler, for a test");
+            }));
+    goesOnByItself();
   }
 }
