@@ -180,6 +180,11 @@ class Terminations(Case):
     def test_what_its_handler_raises_ends_the_call_and_the_program(self) -> None:
         self.ends("signal.signal(signal.SIGTERM, lambda *told: sys.exit(7))\n" + ENDED, 7, "after\n")
 
+    def test_a_signal_that_ends_no_wait_of_the_thread_is_seen(self) -> None:
+        """Such as one that comes just before the thread sleeps; here another thread has it."""
+        handled = "signal.signal(signal.SIGTERM, lambda *told: sys.exit(7))\n"
+        self.ends(handled + "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n" + ENDED, 7, "after\n")
+
     def test_a_client_is_as_good_as_before_when_the_handler_has_raised(self) -> None:
         for first in (LEADS, FOLLOWS):
             with self.subTest(first):

@@ -22,10 +22,11 @@ class Alarmed:
     def __init__(self) -> None:
         self._taken = False
 
-    def acquire(self) -> None:
+    def acquire(self, timeout: float = -1) -> bool:
         if self._taken:
             raise Late
         self._taken = True
+        return True
 
     def release(self) -> None:
         pass

@@ -28,6 +28,7 @@ class Selector(selectors.DefaultSelector):
         self.until = 0.0  # it wakes by itself then, by the loop's clock; 0 while nobody waits
         self.silent = False  # nobody wants to hear of sockets now
         self.impatient = False  # only of what has come already
+        self.longest: float | None = None  # seconds of one wait, if who leads must not wait for longer
         self._lock = lock
         self._handed = handed
         self._open_handed = open_handed
@@ -43,6 +44,8 @@ class Selector(selectors.DefaultSelector):
             self._unlooked = not self._unlooked
             return [] if self._unlooked else super().select(0)
         self._unlooked = False
+        if self.longest is not None and (timeout is None or timeout > self.longest):
+            timeout = self.longest
         self.until = math.inf if timeout is None else monotonic() + timeout
         while True:
             if self._handed and self._open_handed():

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .waiting import Answer, Awaited
 
 FRESH = 0.001  # seconds without a leader, after which a call looks first at what has come: it may be a farewell
+MISSED = 1.0  # seconds of one wait where handlers of signals are called: one that comes just before it ends no wait
 IN_A_LOOP = (
     "a blocking call in the thread of an event loop would stop all its tasks: use trunkcall.Client, whose calls are "
     "awaited, or for stubs trunkcall.grpcstub.aio; or run this on a thread with `await asyncio.to_thread(…)`"
@@ -289,7 +290,7 @@ class Turns:
         self._leads, self._awaited = True, future
         self._times += 1
         if interrupts is not None:
-            interrupts.wake = loop.wake
+            interrupts.wake, loop.selector.longest = loop.wake, MISSED
         loop.woken()
         try:
             while not future.done():
@@ -298,7 +299,7 @@ class Turns:
                 loop.turn()
                 loop.woken()
         finally:
-            self._leads, self._awaited = False, None
+            self._leads, self._awaited, loop.selector.longest = False, None, None
             self._looked = monotonic()
             if interrupts is not None:
                 interrupts.wake = None
@@ -319,7 +320,8 @@ class Turns:
                 wake()
         try:
             self._let_go()
-            sleeping.acquire()
+            while not sleeping.acquire(timeout=-1 if interrupts is None else MISSED):
+                pass
         finally:  # the handler of a signal that is not held back may have raised
             self._take()
             if interrupts is not None:
