@@ -3,7 +3,7 @@ package io.trunkcall;
 import io.trunkcall.internal.policy.Concurrency.Sample;
 import io.trunkcall.internal.policy.Ended;
 import io.trunkcall.internal.transport.Clock;
-import io.trunkcall.internal.transport.TurnLoop;
+import io.trunkcall.internal.transport.Here;
 import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.LimitException;
 import java.time.Duration;
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * <p>What the handler's side writes before it hands over (outcome, headers, trailers) the loop
  * reads behind that. {@link #stop} comes from the loop at any time.
  */
-final class ServingCall extends ServedCall implements TurnLoop.Here {
+final class ServingCall extends ServedCall implements Here {
   private static final Duration SOONEST = Duration.ofMillis(1); // that a call may come again
 
   private final @Nullable ServerPipe pipe;

@@ -47,7 +47,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
   private final Channel channel;
   private final EventLoop loop;
   private final @Nullable TurnLoop turns; // the same
-  private final boolean leadable; // a client's, over a socket
+  private final boolean initiator;
   private final ConnectionEvents end;
   private final Session session;
   private final long began;
@@ -63,6 +63,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
 
   private boolean inBatch; // flushes at its end
   private boolean scheduled; // a flush will come
+  private boolean together; // with those of other connections of the loop
   private boolean writing;
   private boolean lost;
   private @Nullable Throwable fault;
@@ -78,7 +79,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
     this.channel = channel;
     this.loop = channel.eventLoop();
     this.turns = TurnLoop.of(loop);
-    this.leadable = initiator && channel instanceof DuplexChannel;
+    this.initiator = initiator;
     this.end = end;
     this.began = since;
     this.session = new Session(end, initiator, since, config, methods);
@@ -114,7 +115,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
   }
 
   private void countChannel(int more) {
-    if (leadable && turns != null) {
+    if (initiator && turns != null && channel instanceof DuplexChannel) { // a socket
       turns.lone().channel(more);
     }
   }
@@ -246,7 +247,12 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
     if (!scheduled) {
       scheduled = true;
       if (!inBatch) {
-        loop.execute(flush);
+        if (initiator && turns != null) {
+          together = true;
+          turns.flushLater(flush);
+        } else {
+          loop.execute(flush);
+        }
       }
     }
   }
@@ -413,7 +419,9 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
     if (!handedOver.isEmpty()) {
       loop.execute(drain);
     }
-    flush();
+    if (!together) {
+      flush();
+    }
   }
 
   private void runAll() {
@@ -437,6 +445,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
 
   private void flush() {
     scheduled = false;
+    together = false;
     if (lost || writing) {
       return;
     }

@@ -17,7 +17,7 @@ final class HereBatch extends Apart {
   private static final int DENSE = 32; // calls beyond one in LoneCalls.apart
   private static final int TAKEN = -1;
 
-  private TurnLoop.Here[] calls = new TurnLoop.Here[FIRST];
+  private Here[] calls = new Here[FIRST];
   private int size;
   private boolean alone; // the one call is the only one that is served
   private final AtomicInteger at = new AtomicInteger(); // the one that runs; or all are taken over
@@ -38,7 +38,7 @@ final class HereBatch extends Apart {
   }
 
   /** Adds one, unless there are enough, or so few come that another thread should be woken. */
-  boolean add(TurnLoop.Here call, boolean comesAlone) {
+  boolean add(Here call, boolean comesAlone) {
     if (!isDense() && !comesAlone || size > 0 && (size + 1) * mean > MOST) {
       return false;
     }
@@ -78,7 +78,7 @@ final class HereBatch extends Apart {
     long since = began;
     int ran = 0;
     for (boolean mine = true; mine && ran < size; ran++) {
-      TurnLoop.Here call = calls[ran];
+      Here call = calls[ran];
       try {
         since = call.runHere(since);
       } catch (Throwable thrown) {
@@ -111,7 +111,7 @@ final class HereBatch extends Apart {
     looked = byLook;
     int running = at.getAndSet(TAKEN);
     for (int i = 0; i < size && running != TAKEN; i++) {
-      TurnLoop.Here call = calls[i];
+      Here call = calls[i];
       if (i == running) {
         continue; // its thread has still to look at it
       }

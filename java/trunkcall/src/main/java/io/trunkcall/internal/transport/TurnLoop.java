@@ -63,6 +63,8 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
   private final Spinning spinningOfCallers = new Spinning();
   private final Spinning spinningBehindHandlers = new Spinning();
   private boolean spins; // of whoever turns the loop
+  private final Flushes flushes = new Flushes();
+  private final Runnable flush = this::flush;
 
   // While it runs a handler.
   private boolean ranAlone; // and waits for what comes next
@@ -71,24 +73,6 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
   private boolean lacksStandIn; // there could be none
   private volatile boolean running; // and does not want the loop back
   private volatile long runs;
-
-  /** A handler that the loop's own thread runs while it lets go of the loop. */
-  public interface Here {
-    /** Runs it; {@code since}: when that began, by System.nanoTime. Returns when it ended. */
-    long runHere(long since);
-
-    /** Behind that: it is to be answered. On the loop. */
-    void ran();
-
-    /**
-     * The same, where the stand-in has turned the loop meanwhile: {@code looked}, because this took
-     * long, or else at once for what was handed over. On any thread.
-     */
-    void overran(boolean looked);
-
-    /** In place of all these: it took too long until its turn came. On the loop. */
-    void elsewhere();
-  }
 
   /** {@code leadable}: to wait for the sockets leaves the interrupts of a thread as they are. */
   TurnLoop(IoEventLoopGroup parent, Executor executor, IoHandlerFactory sockets, boolean leadable) {
@@ -162,6 +146,11 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
 
   @Override
   protected int runIo() {
+    if (flushes.isPutOff()) {
+      flushes.looked(look());
+      execute(flush); // behind what it has found
+      return 0;
+    }
     if (!here.isEmpty()) {
       runNow();
       return 0;
@@ -223,6 +212,35 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
 
   private boolean handedOver() {
     return pendingTasks() > 0;
+  }
+
+  // Writing.
+
+  /**
+   * Has a connection written behind the work that there is, together with others. Of whoever turns
+   * the loop.
+   */
+  void flushLater(Runnable write) {
+    if (flushes.add(write)) {
+      execute(flush);
+    }
+  }
+
+  private void flush() {
+    boolean goesOn = Thread.currentThread() == own && !aside; // to runIo
+    if (!goesOn || handedOver() || !flushes.putOff(System.nanoTime())) {
+      flushes.flush();
+    }
+  }
+
+  /** Looks at the sockets without waiting. Whether anything had come. */
+  private boolean look() {
+    spins = true;
+    try {
+      return sockets() > 0;
+    } finally {
+      spins = false;
+    }
   }
 
   // Callers that turn it.

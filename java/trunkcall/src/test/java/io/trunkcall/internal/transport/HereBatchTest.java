@@ -30,7 +30,7 @@ class HereBatchTest {
     Turning.patient(false);
   }
 
-  private final class Call implements TurnLoop.Here {
+  private final class Call implements Here {
     private final String name;
     private final Runnable work;
 

@@ -235,6 +235,58 @@ class TurnLoopTest {
     }
   }
 
+  // Writing.
+
+  /** As two connections do on the loop; who has written, once both are. */
+  private CompletableFuture<Thread> writeTwo() {
+    CompletableFuture<Thread> first = new CompletableFuture<>();
+    CompletableFuture<Thread> second = new CompletableFuture<>();
+    loop.flushLater(() -> first.complete(Thread.currentThread()));
+    loop.flushLater(() -> second.complete(Thread.currentThread()));
+    return first.thenCombine(
+        second,
+        (one, other) -> {
+          assertEquals(one, other);
+          return one;
+        });
+  }
+
+  @Test
+  void whatWasPutOffIsWrittenThoughNothingComes() {
+    assertEquals(own, await(onLoop(loop, this::writeTwo).thenCompose(both -> both)));
+  }
+
+  @Test
+  void aLeaderWritesWhatItHas() {
+    standAside();
+    CompletableFuture<Thread> wrote = new CompletableFuture<>();
+    assertTrue(loop.lead(() -> writeTwo().thenAccept(wrote::complete), new CompletableFuture<>()));
+    assertEquals(Thread.currentThread(), await(wrote));
+  }
+
+  @Test
+  void whatIsDueWhileTheLoopsThreadStandsAsideIsWritten() {
+    CompletableFuture<Thread> wrote = new CompletableFuture<>();
+    loop.schedule(() -> writeTwo().thenAccept(wrote::complete), 100, TimeUnit.MILLISECONDS);
+    standAside();
+    assertEquals(own, await(wrote));
+    goesOn();
+  }
+
+  /** It may wait for what is written. */
+  @Test
+  void theStandInWritesForAHandler() {
+    CompletableFuture<Thread> wrote = new CompletableFuture<>();
+    await(
+        runHere(
+            () -> {
+              loop.execute(() -> writeTwo().thenAccept(wrote::complete));
+              assertTrue(await(wrote).getName().endsWith("-stand-in"));
+            }));
+    assertTrue(wrote.isDone());
+    goesOnByItself();
+  }
+
   // Handlers that the loop's own thread runs.
 
   /** Runs it as the only handler; whether the stand-in had to turn the loop. */
@@ -244,7 +296,7 @@ class TurnLoopTest {
     return made.overran;
   }
 
-  private static final class Handler implements TurnLoop.Here {
+  private static final class Handler implements Here {
     final CompletableFuture<Boolean> overran = new CompletableFuture<>();
     final CompletableFuture<Void> elsewhere = new CompletableFuture<>();
     private final Runnable work;
