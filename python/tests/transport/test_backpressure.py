@@ -97,7 +97,7 @@ class Backpressure(unittest.IsolatedAsyncioTestCase):
     def open(self) -> OutgoingCall:
         call = self.connection.session.open(BOTH, None, end=False, single=False)
         assert call is not None
-        self.connection._flush()
+        self.connection.flush()
         self.carry()
         return call
 
@@ -116,7 +116,7 @@ class Backpressure(unittest.IsolatedAsyncioTestCase):
         consume()
         for _ in range(3):  # so that the CREDIT leaves with what fills the transport
             call.send(MESSAGE)
-        self.connection._flush()
+        self.connection.flush()
         self.assertTrue(self.connection._full)
         consume()
         self.assertIn(call, self.connection.session.granter.due)
@@ -131,7 +131,7 @@ class Backpressure(unittest.IsolatedAsyncioTestCase):
         for call in calls:
             for _ in range(3):
                 call.send(MESSAGE)
-        self.connection._flush()
+        self.connection.flush()
         self.assertTrue(self.connection._full)
         self.assertTrue(self.connection.session.sender.ready)
         self.transport.read()
@@ -144,7 +144,7 @@ class Backpressure(unittest.IsolatedAsyncioTestCase):
             for _ in range(3):
                 call.send(MESSAGE)
         with mock.patch("trunkcall.transport.connection.TURN", 1 << 20):
-            self.connection._flush()
+            self.connection.flush()
             self.assertTrue(self.connection.session.sender.ready, "all went in one turn")
             await eventually(lambda: len(self.transport.buffer) >= 24 * len(MESSAGE))
         self.assertFalse(self.connection.session.sender.ready)
@@ -168,7 +168,7 @@ class Backpressure(unittest.IsolatedAsyncioTestCase):
         for message in (b"less than the transport takes", MESSAGE * 3):
             self.transport.aborted = False
             call.send(message)
-            self.connection._flush()
+            self.connection.flush()
             self.pass_time(STALL // 2)
             del self.transport.buffer[:1]  # it reads again, however little
             self.pass_time(STALL)
@@ -182,7 +182,7 @@ class Backpressure(unittest.IsolatedAsyncioTestCase):
     async def test_a_peer_that_has_read_all_may_be_silent(self) -> None:
         self.stop_clock()
         self.open().send(MESSAGE * 3)
-        self.connection._flush()
+        self.connection.flush()
         self.transport.read()
         self.pass_time(2 * STALL)
         self.assertFalse(self.transport.aborted)

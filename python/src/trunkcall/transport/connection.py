@@ -1,7 +1,8 @@
 """A connection: a wire session joined to an asyncio transport.
 
 All of it runs on the event loop's thread. What calls append in one turn of the loop is written in one write: whoever
-appends calls `schedule`, and `_flush` runs once, behind the callbacks that are due before it.
+appends calls `schedule`, and `flush` runs once, behind the callbacks that are due before it. The connections of a client's loop
+are written together (`flushes`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from trunkcall.wire import NEVER, Config, Events, Method, OutgoingCall, Session
 
 from . import monotonic
 from .figures import Figures
+from .flushes import flushes_of
 from .halfclose import half_close
 from .monotonic import clock
 from .target import spelled
@@ -84,6 +86,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_close_timer",
         "_ended",
+        "_flushes",
         "_full",
         "_input",
         "_look_at",
@@ -133,6 +136,7 @@ class Connection(asyncio.BufferedProtocol):
         self.why = ""  # the error that ended the session, if it was one
         self.remote = self.local = ""
         self.tls: ssl.SSLObject | None = None
+        self._flushes = flushes_of(loop) if initiator else None
         self._full = False  # the transport wants no more for now
         self._unsaid = 0  # bytes given to the transport that the session thinks unsent
         self._look_at = NEVER  # when to look whether the peer reads; not while all is with the system
@@ -160,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
             bound_unacknowledged(raw, lifecycle.interval, lifecycle.answer_time)
         self.end.connection = self
         self.end.connected()
-        self._flush()
+        self.flush()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._input
@@ -175,15 +179,16 @@ class Connection(asyncio.BufferedProtocol):
         session.receive(data, monotonic.nanoseconds() // 1_000)
         if session.callee.ready:
             session.dispatch(monotonic.nanoseconds() // 1_000)
-        if session.output.buffer:
-            self._flush()
-        if not self.scheduled:  # behind the tasks that were woken just now
-            self.scheduled = True
-            self._loop.call_soon(self._flush)
+        flushes = self._flushes
+        if flushes is not None:
+            flushes.came(self._loop)
+        elif session.output.buffer:
+            self.flush()
+        self.schedule()  # behind the tasks that were woken just now
 
     def eof_received(self) -> bool:
         self.session.end_of_stream(clock())
-        self._flush()
+        self.flush()
         return self.tls is None and not self._ended  # a TLS transport closes by itself
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -203,7 +208,7 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._full = False
         self._account(0)
-        self._flush()
+        self.flush()
 
     # What the layer above calls.
 
@@ -211,11 +216,15 @@ class Connection(asyncio.BufferedProtocol):
         """Writes what was appended, in this turn of the loop or the next one."""
         if not self.scheduled:
             self.scheduled = True
-            self._loop.call_soon(self._flush)
+            if self._flushes is None:
+                self._loop.call_soon(self.flush)
+            else:
+                self._flushes.add(self, self._loop)
 
-    def flush(self) -> None:
-        """Writes what was appended, now."""
-        self._flush()
+    @property
+    def calls(self) -> int:
+        """Those of this side that are open."""
+        return self.session.caller.open
 
     def give_up(self, call: OutgoingCall) -> None:
         """Ends a call of this side, if it has not ended, and drops answers that nobody will take."""
@@ -228,7 +237,7 @@ class Connection(asyncio.BufferedProtocol):
         """Asks the peer to open no more calls; closes when all are done (protocol.md 11.4, 11.5). Handlers that are to
         finish may still call."""
         self.session.drain(clock(), calling=True)
-        self._flush()
+        self.flush()
 
     def retire(self) -> None:
         """It has reached its age."""
@@ -237,13 +246,13 @@ class Connection(asyncio.BufferedProtocol):
     def grace_over(self) -> None:
         """Ends what is still open, tells the peer so, and closes."""
         self.session.grace_over(clock())
-        self._flush()
+        self.flush()
 
     def shut(self, why: str) -> None:
         """Closes behind what was appended, without waiting for the peer; gives up after a while."""
         if not self.lost:
             self.why = self.why or why
-            self._flush()
+            self.flush()
             self._close()
 
     def abort(self, why: str) -> None:
@@ -269,7 +278,8 @@ class Connection(asyncio.BufferedProtocol):
 
     # Writing and time.
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Writes what was appended, now."""
         self.scheduled = False
         if self.lost:
             return
@@ -369,4 +379,4 @@ class Connection(asyncio.BufferedProtocol):
         self.session.tick(now)
         if now >= self._look_at:
             self._look(now)
-        self._flush()
+        self.flush()
