@@ -6,8 +6,10 @@ import asyncio
 import logging
 import queue
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -19,6 +21,9 @@ from trunkcall.status import spelled
 from .record import check_service
 from .store import Source, why_failed
 from .view import Entry, View
+
+AT_ONCE = 256  # entries that are read in one turn of the loop
+MOST_WAITING = 8  # tellings that wait until they are read
 
 
 class PlainWatch(Protocol):
@@ -42,6 +47,14 @@ class _Told(Protocol):
     def fail(self, why: str, /) -> None: ...
 
 
+@dataclass(slots=True)
+class _Telling:
+    """What a Source has told, and what is to be done with it."""
+
+    entries: list[Entry]
+    act: Callable[[float, list[Entry]], None]
+
+
 class _Watching:
     """A watcher of one service, for a client. Belongs to the loop that it is made in."""
 
@@ -54,28 +67,69 @@ class _Watching:
         self._view = View(service, self._hand, self._left_out, self._failing)
         self._timer: asyncio.TimerHandle | None = None
         self._reason = ""  # that the client was told last
+        self._waiting: deque[_Telling] = deque()  # of which the first is being read
+        self._reading: asyncio.Task[None] | None = None
 
     def all(self, entries: Iterable[Entry], /) -> None:
-        self._view.all(self._loop.time(), entries)
-        self._tell()
+        self._take(_Telling(list(entries), self._view.all))
 
     def change(self, came: Iterable[Entry], went: Iterable[str], /) -> None:
-        self._view.change(self._loop.time(), came, went)
-        self._tell()
+        gone = list(went)
+        self._take(_Telling(list(came), lambda at, read: self._view.change(at, read, gone)))
+
+    def _take(self, telling: _Telling) -> None:
+        """Has the view told: at once, or, of many entries, once they are read, so that the loop goes on meanwhile."""
+        self.told += 1
+        if len(self._waiting) == MOST_WAITING:  # whoever tells so much is not faster than who reads it
+            self._tell_waiting()
+        if not self._waiting and len(telling.entries) <= AT_ONCE:
+            self._tell(telling)
+            return
+        self._waiting.append(telling)
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._read())
+
+    async def _read(self) -> None:
+        try:
+            while self._waiting:
+                telling = self._waiting[0]
+                for at in range(0, len(telling.entries), AT_ONCE):
+                    part = slice(at, at + AT_ONCE)
+                    telling.entries[part] = self._view.read(telling.entries[part])
+                    await asyncio.sleep(0)
+                    if not self._waiting or self._waiting[0] is not telling:  # it was told without that
+                        break
+                else:
+                    self._tell(self._waiting.popleft())
+        except Exception as error:  # a Source of a user's has told what are no entries
+            self._waiting.clear()
+            self.fail(why_failed(error))
+        finally:
+            self._reading = None
+
+    def _tell_waiting(self) -> None:
+        while self._waiting:
+            self._tell(self._waiting.popleft())
 
     async def failed(self) -> None:
         await self.endpoint_failed.wait()
         self.endpoint_failed.clear()
 
     def fail(self, why: str) -> None:
+        self._tell_waiting()
         self._view.fail(self._loop.time(), f"watching {self._view.service}: {why}")
 
     def stop(self) -> None:
+        self._stop_timer()
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _tell(self) -> None:
-        self.told += 1
+    def _tell(self, telling: _Telling) -> None:
+        telling.act(self._loop.time(), telling.entries)
         reason = self._view.reason
         if reason and reason != self._reason:
             self._reason = reason
@@ -83,7 +137,7 @@ class _Watching:
         self._wait()
 
     def _wait(self) -> None:
-        self.stop()
+        self._stop_timer()
         due = self._view.due
         self._timer = None if due is None else self._loop.call_at(due, self._due)
 
