@@ -1,9 +1,10 @@
-"""What a watcher makes of many entries that are told at once: its loop goes on meanwhile, and nothing changes places."""
+"""What a watcher makes of many entries that are told at once: its loop goes on meanwhile, and all stays in order."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from trunkcall import Endpoint
 from trunkcall.registry import Record
-from trunkcall.registry.resolver import AT_ONCE, MOST_WAITING, _Watching
+from trunkcall.registry.resolver import AT_ONCE, _Watching
 from trunkcall.registry.view import Entry
 
 from .kit import run
@@ -50,7 +51,7 @@ def watching(client: Client) -> _Watching:
 
 async def until(there: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not there():
+        while not there():  # noqa: ASYNC110  # turns of the loop are what is waited for
             await asyncio.sleep(0)
 
 
@@ -115,26 +116,35 @@ def test_what_fails_behind_many_fails_behind_them(caplog: pytest.LogCaptureFixtu
     carry_out(test)
 
 
-def test_so_many_tellings_wait_and_then_whoever_tells_does() -> None:
+def test_so_many_entries_wait_and_then_whoever_tells_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[_Watching.__module__], "MOST_WAITING", 3 * COUNT)
+
     async def test(client: Client, made: _Watching) -> None:
-        for weight in range(1, MOST_WAITING + 1):
+        for weight in (1, 2, 3):
             made.all([entry(0, weight), *MANY[1:]])
         assert client.told == []
-        last = MOST_WAITING + 1
-        made.all([entry(0, last), *MANY[1:]])
+        made.all([entry(0, 4), *MANY[1:]])
         assert client.told  # if not all of it: sets settle
-        await until(lambda: client.told[-1] == (COUNT, last))
+        await until(lambda: client.told[-1] == (COUNT, 4))
+        client.told.clear()
+        for weight in (5, 6, 7):
+            made.all([entry(0, weight), *MANY[1:]])
+        assert len(made._waiting) == 3
 
     carry_out(test)
 
 
-def test_what_is_no_entry_is_a_failure_of_the_registry() -> None:
+def test_what_is_no_entry_is_a_failure_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[_Watching.__module__], "MOST_WAITING", 2 * COUNT)
+
     async def test(client: Client, made: _Watching) -> None:
         nothing: Any = [None] * COUNT
         made.all(nothing)
         await until(lambda: bool(client.told))
         assert "'NoneType' object has no attribute" in str(client.told[0])
         made.all(MANY)
+        made.all(MANY)
+        assert len(client.told) == 1
         await until(lambda: len(client.told) == 2)
         assert client.told[1] == (COUNT, 1)
 

@@ -23,7 +23,7 @@ from .store import Source, why_failed
 from .view import Entry, View
 
 AT_ONCE = 256  # entries that are read in one turn of the loop
-MOST_WAITING = 8  # tellings that wait until they are read
+MOST_WAITING = 200_000  # entries that wait until they are read, and ids
 
 
 class PlainWatch(Protocol):
@@ -49,10 +49,14 @@ class _Told(Protocol):
 
 @dataclass(slots=True)
 class _Telling:
-    """What a Source has told, and what is to be done with it."""
+    """What a Source has told: the entries that came, and the ids that went, or None: that is all that there is."""
 
-    entries: list[Entry]
-    act: Callable[[float, list[Entry]], None]
+    came: list[Entry]
+    went: list[str] | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.came) + len(self.went or ()) + 1
 
 
 class _Watching:
@@ -68,24 +72,25 @@ class _Watching:
         self._timer: asyncio.TimerHandle | None = None
         self._reason = ""  # that the client was told last
         self._waiting: deque[_Telling] = deque()  # of which the first is being read
+        self._held = 0  # their sizes
         self._reading: asyncio.Task[None] | None = None
 
     def all(self, entries: Iterable[Entry], /) -> None:
-        self._take(_Telling(list(entries), self._view.all))
+        self._take(_Telling(list(entries)))
 
     def change(self, came: Iterable[Entry], went: Iterable[str], /) -> None:
-        gone = list(went)
-        self._take(_Telling(list(came), lambda at, read: self._view.change(at, read, gone)))
+        self._take(_Telling(list(came), list(went)))
 
     def _take(self, telling: _Telling) -> None:
         """Has the view told: at once, or, of many entries, once they are read, so that the loop goes on meanwhile."""
         self.told += 1
-        if len(self._waiting) == MOST_WAITING:  # whoever tells so much is not faster than who reads it
+        if self._held > MOST_WAITING:  # whoever tells so much waits here
             self._tell_waiting()
-        if not self._waiting and len(telling.entries) <= AT_ONCE:
+        if not self._waiting and len(telling.came) <= AT_ONCE:
             self._tell(telling)
             return
         self._waiting.append(telling)
+        self._held += telling.size
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._read())
 
@@ -93,23 +98,29 @@ class _Watching:
         try:
             while self._waiting:
                 telling = self._waiting[0]
-                for at in range(0, len(telling.entries), AT_ONCE):
+                for at in range(0, len(telling.came), AT_ONCE):
                     part = slice(at, at + AT_ONCE)
-                    telling.entries[part] = self._view.read(telling.entries[part])
+                    telling.came[part] = self._view.read(telling.came[part])
                     await asyncio.sleep(0)
                     if not self._waiting or self._waiting[0] is not telling:  # it was told without that
                         break
                 else:
-                    self._tell(self._waiting.popleft())
+                    self._tell_next()
         except Exception as error:  # a Source of a user's has told what are no entries
             self._waiting.clear()
+            self._held = 0
             self.fail(why_failed(error))
         finally:
             self._reading = None
 
     def _tell_waiting(self) -> None:
         while self._waiting:
-            self._tell(self._waiting.popleft())
+            self._tell_next()
+
+    def _tell_next(self) -> None:
+        telling = self._waiting.popleft()
+        self._held -= telling.size
+        self._tell(telling)
 
     async def failed(self) -> None:
         await self.endpoint_failed.wait()
@@ -129,7 +140,11 @@ class _Watching:
             self._timer.cancel()
 
     def _tell(self, telling: _Telling) -> None:
-        telling.act(self._loop.time(), telling.entries)
+        now = self._loop.time()
+        if telling.went is None:
+            self._view.all(now, telling.came)
+        else:
+            self._view.change(now, telling.came, telling.went)
         reason = self._view.reason
         if reason and reason != self._reason:
             self._reason = reason

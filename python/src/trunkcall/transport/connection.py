@@ -1,8 +1,8 @@
 """A connection: a wire session joined to an asyncio transport.
 
 All of it runs on the event loop's thread. What calls append in one turn of the loop is written in one write: whoever
-appends calls `schedule`, and `flush` runs once, behind the callbacks that are due before it. The connections of a client's loop
-are written together (`flushes`).
+appends calls `schedule`, and `flush` runs once, behind the callbacks that are due before it. The connections of a
+client's loop are written together (`flushes`).
 """
 
 from __future__ import annotations
