@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterator
+from functools import partial
+from weakref import ref
 
 import pytest
 
-from trunkcall.transport import flushes, monotonic
+from trunkcall.transport import Connection, ConnectionEvents, monotonic
 from trunkcall.transport.flushes import FEW, LOOKS, MOMENT, Flushes, flushes_of
+from trunkcall.wire import Config
 
 Log = list[str]
 
@@ -178,10 +182,121 @@ def test_what_is_added_meanwhile_is_written_in_the_next_turn(loop: asyncio.Abstr
     assert log == ["a", "b"]
 
 
+def test_those_behind_one_that_fails_are_not_put_off(loop: asyncio.AbstractEventLoop, time: Time) -> None:
+    def fail() -> None:
+        raise MemoryError("of the test")
+
+    log: Log = []
+    loop.set_exception_handler(lambda loop, context: None)
+    first = Told("a", log)
+    first.behind = fail
+    made = added(loop, first, Told("b", log), Told("c", log))
+    for _ in range(LOOKS):
+        turn(loop)
+        made.came(loop)
+    turn(loop)
+    assert log == ["a"]
+    turn(loop)
+    assert log == ["a", "b", "c"]
+
+
+def test_tasks_that_take_long_do_not_hold_it_up_twice(loop: asyncio.AbstractEventLoop, time: Time) -> None:
+    log: Log = []
+    added(loop, Told("a", log), Told("b", log))
+    turn(loop)
+    time.now = MOMENT
+    turn(loop)
+    assert log == ["a", "b"]
+
+
+def test_one_that_is_added_twice_is_one(loop: asyncio.AbstractEventLoop, time: Time) -> None:
+    log: Log = []
+    one = Told("a", log)
+    added(loop, one, one)
+    turn(loop)
+    assert log == ["a"]
+
+
+def test_where_the_loop_takes_no_more_the_next_one_is_written(
+    loop: asyncio.AbstractEventLoop, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise RecursionError("of the test")
+
+    log: Log = []
+    made = Flushes()
+    with monkeypatch.context() as patched, pytest.raises(RecursionError):
+        patched.setattr(loop, "call_soon", full)
+        made.add(Told("a", log), loop)
+    made.add(Told("b", log), loop)
+    turn(loop)
+    assert log == ["b"]
+
+
+class End(ConnectionEvents):
+    """The layer above a connection, which wants to know nothing."""
+
+
+class Wire(asyncio.Transport):
+    """A transport that notes what is written."""
+
+    def __init__(self, name: str, log: Log) -> None:
+        super().__init__()
+        self.name = name
+        self._log = log
+
+    def write(self, data: object) -> None:
+        self._log.append(self.name)
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return default
+
+
+def test_connections_of_a_loop_are_written_together(
+    loop: asyncio.AbstractEventLoop, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Connection, "calls", FEW)
+    log: Log = []
+    each: list[Connection] = []
+    for name in "abc":
+        made = Connection(loop, End(), initiator=True, config=Config())
+        made.connection_made(Wire(name, log))
+        each.append(made)
+    assert log == ["a", "b", "c"]  # their prefaces
+    log.clear()
+    a, b, c = each
+
+    def append(one: Connection) -> None:
+        one.session.output.buffer += b"x"
+        one.schedule()
+
+    append(a)
+    append(b)
+    turn(loop)
+    assert log == []
+    b.data_received(b"")  # an answer, and a task that it has woken
+    append(c)
+    turn(loop, 2)
+    assert log == []
+    turn(loop)
+    assert log == ["a", "b", "c"]
+
+
 def test_a_loop_that_is_gone_is_not_kept() -> None:
     made = asyncio.new_event_loop()
-    assert flushes_of(made) is flushes_of(made)
+    of = flushes_of(made)
+    assert flushes_of(made) is of
+    one = Told("a", [])
+    one.behind = partial(of.add, one, made)  # it has both, as connections do
+    of.add(one, made)
+    gone = ref(made)
     made.close()
-    before = len(flushes._of)
-    del made
-    assert len(flushes._of) == before - 1
+    del made, of, one
+    gc.collect()
+    assert gone() is None

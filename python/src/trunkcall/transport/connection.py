@@ -180,10 +180,10 @@ class Connection(asyncio.BufferedProtocol):
         if session.callee.ready:
             session.dispatch(monotonic.nanoseconds() // 1_000)
         flushes = self._flushes
+        if session.output.buffer and (flushes is None or not self.scheduled):
+            self.flush()
         if flushes is not None:
             flushes.came(self._loop)
-        elif session.output.buffer:
-            self.flush()
         self.schedule()  # behind the tasks that were woken just now
 
     def eof_received(self) -> bool:
@@ -213,13 +213,14 @@ class Connection(asyncio.BufferedProtocol):
     # What the layer above calls.
 
     def schedule(self) -> None:
-        """Writes what was appended, in this turn of the loop or the next one."""
+        """Writes what was appended, in this turn of the loop or the next one; to several connections of a client a few
+        turns later."""
         if not self.scheduled:
-            self.scheduled = True
             if self._flushes is None:
                 self._loop.call_soon(self.flush)
             else:
                 self._flushes.add(self, self._loop)
+            self.scheduled = True
 
     @property
     def calls(self) -> int:

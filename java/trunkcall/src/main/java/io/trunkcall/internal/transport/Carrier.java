@@ -241,20 +241,22 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
     this.why = why;
   }
 
-  /** Writes what was appended, at the end of this batch or in the next turn of the loop. */
+  /**
+   * Writes what was appended, at the end of this batch or in the next turn of the loop; to several
+   * connections of a client perhaps behind a few looks at the sockets.
+   */
   @Override
   public void schedule() {
-    if (!scheduled) {
-      scheduled = true;
-      if (!inBatch) {
-        if (initiator && turns != null) {
-          together = true;
-          turns.flushLater(flush);
-        } else {
-          loop.execute(flush);
-        }
-      }
+    if (scheduled) {
+      return;
     }
+    if (!inBatch && initiator && turns != null) {
+      turns.flushLater(flush);
+      together = true;
+    } else if (!inBatch) {
+      loop.execute(flush);
+    }
+    scheduled = true;
   }
 
   /** Ends a call of this side, if it has not ended, and drops answers that nobody will take. */

@@ -13,7 +13,7 @@ final class Flushes {
   /** Looks that may put off what is to be written. */
   static final int LOOKS = 4;
 
-  /** ns from the first of them to the last at most. */
+  /** ns from the first of them, after which none begins. */
   static final long MOMENT = 50_000;
 
   private List<Runnable> due = new ArrayList<>();
@@ -22,10 +22,14 @@ final class Flushes {
   private int looks;
   private long since; // when it was put off first, by System.nanoTime
 
-  /** Adds what writes a connection. Whether it is the first one since {@link #flush}. */
-  boolean add(Runnable write) {
+  /** Whether nothing was added since {@link #flush}. */
+  boolean isEmpty() {
+    return due.isEmpty();
+  }
+
+  /** Adds what writes a connection. */
+  void add(Runnable write) {
     due.add(write);
-    return due.size() == 1;
   }
 
   /** Whether it is worth it to look at the sockets before it is written; if so it is put off. */
@@ -56,13 +60,22 @@ final class Flushes {
     List<Runnable> all = due;
     due = written;
     written = all;
-    for (Runnable write : all) {
+    try {
+      all.forEach(Flushes::safely);
+    } finally {
+      all.clear();
+    }
+  }
+
+  private static void safely(Runnable write) {
+    try {
+      write.run();
+    } catch (Throwable thrown) {
       try {
-        write.run();
-      } catch (Throwable thrown) {
         Carrier.LOG.log(System.Logger.Level.ERROR, "writing to a connection failed", thrown);
+      } catch (Throwable again) {
+        // There is nobody left to tell.
       }
     }
-    all.clear();
   }
 }

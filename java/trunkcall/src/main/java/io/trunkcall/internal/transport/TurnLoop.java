@@ -217,13 +217,14 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
   // Writing.
 
   /**
-   * Has a connection written behind the work that there is, together with others. Of whoever turns
-   * the loop.
+   * Has a connection written behind the work that was handed over by now, together with others, and
+   * perhaps behind a few looks. Of whoever turns the loop.
    */
   void flushLater(Runnable write) {
-    if (flushes.add(write)) {
-      execute(flush);
+    if (flushes.isEmpty()) {
+      execute(flush); // first: where that fails nothing waits for it
     }
+    flushes.add(write);
   }
 
   private void flush() {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 
 /** When connections of a loop are written, without a loop. */
@@ -13,8 +14,11 @@ class FlushesTest {
   private final Flushes flushes = new Flushes();
   private final List<String> log = new ArrayList<>();
 
+  /** Whether it is the first. */
   private boolean add(String name) {
-    return flushes.add(() -> log.add(name));
+    boolean first = flushes.isEmpty();
+    flushes.add(() -> log.add(name));
+    return first;
   }
 
   /** The sockets are looked at, and something has come. */
@@ -79,6 +83,22 @@ class FlushesTest {
     flushes.flush();
     assertEquals(List.of("b"), log);
     assertTrue(add("c"), "nothing is left of them");
+  }
+
+  @Test
+  void oneWhoseFailureCannotBeLoggedDoesNotEither() {
+    Logger logger = Logger.getLogger("io.trunkcall");
+    logger.setFilter(
+        record -> {
+          throw new IllegalStateException("thrown by a filter, for a test");
+        });
+    try {
+      oneThatFailsDoesNotKeepTheOthersFromBeingWritten();
+    } finally {
+      logger.setFilter(null);
+    }
+    flushes.flush();
+    assertEquals(List.of("b", "c"), log);
   }
 
   @Test

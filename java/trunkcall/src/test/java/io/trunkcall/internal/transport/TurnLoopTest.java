@@ -5,8 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.channel.IoEventLoopGroup;
+import io.netty.channel.IoHandle;
+import io.netty.channel.IoHandler;
+import io.netty.channel.IoHandlerContext;
+import io.netty.channel.IoRegistration;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -257,6 +264,69 @@ class TurnLoopTest {
   }
 
   @Test
+  void theSocketsAreLookedAtBeforeSeveralAreWritten() {
+    List<String> log = new CopyOnWriteArrayList<>();
+    TurnLoop looking =
+        new TurnLoop(
+            (IoEventLoopGroup) loops.group,
+            work -> new LoopThread(work, "turn-loop-test-looking").start(),
+            executor -> new Looking(new EpollSockets().waiting().newHandler(executor), log),
+            true);
+    CompletableFuture<Void> both = new CompletableFuture<>();
+    await(
+        onLoop(
+            looking,
+            () -> {
+              log.clear();
+              looking.flushLater(() -> log.add("a"));
+              looking.flushLater(() -> both.complete(null));
+              return null;
+            }));
+    await(both);
+    looking.shutdownGracefully(0, 0, TimeUnit.SECONDS);
+    assertEquals(List.of("a look", "a"), log.subList(0, 2));
+  }
+
+  /** Notes when sockets are looked at without waiting for them. */
+  private record Looking(IoHandler sockets, List<String> log) implements IoHandler {
+    @Override
+    public void initialize() {
+      sockets.initialize();
+    }
+
+    @Override
+    public int run(IoHandlerContext context) {
+      log.add(context.canBlock() ? "a wait" : "a look");
+      return sockets.run(context);
+    }
+
+    @Override
+    public void prepareToDestroy() {
+      sockets.prepareToDestroy();
+    }
+
+    @Override
+    public void destroy() {
+      sockets.destroy();
+    }
+
+    @Override
+    public IoRegistration register(IoHandle handle) throws Exception {
+      return sockets.register(handle);
+    }
+
+    @Override
+    public void wakeup() {
+      sockets.wakeup();
+    }
+
+    @Override
+    public boolean isCompatible(Class<? extends IoHandle> type) {
+      return sockets.isCompatible(type);
+    }
+  }
+
+  @Test
   void aLeaderWritesWhatItHas() {
     standAside();
     CompletableFuture<Thread> wrote = new CompletableFuture<>();
@@ -273,6 +343,25 @@ class TurnLoopTest {
     goesOn();
   }
 
+  /** What it has left is done by the own thread of the loop. */
+  @Test
+  void aLeaderWithoutStackLosesNoWritesOfOthers() {
+    standAside();
+    assertThrows(
+        StackOverflowError.class,
+        () ->
+            until(
+                () ->
+                    loop.lead(
+                        () -> {
+                          loop.flushLater(() -> {});
+                          throw new StackOverflowError();
+                        },
+                        new CompletableFuture<>()),
+                "nobody may lead"));
+    assertEquals(own, await(onLoop(loop, this::writeTwo).thenCompose(both -> both)));
+  }
+
   /** It may wait for what is written. */
   @Test
   void theStandInWritesForAHandler() {
@@ -281,9 +370,9 @@ class TurnLoopTest {
         runHere(
             () -> {
               loop.execute(() -> writeTwo().thenAccept(wrote::complete));
-              assertTrue(await(wrote).getName().endsWith("-stand-in"));
+              until(wrote::isDone, "nothing was written");
             }));
-    assertTrue(wrote.isDone());
+    assertTrue(await(wrote).getName().endsWith("-stand-in"));
     goesOnByItself();
   }
 
