@@ -31,6 +31,10 @@ class Told:
         self.behind()
 
 
+def fail() -> None:
+    raise MemoryError("of the test")
+
+
 class Time:
     now = 0
 
@@ -157,9 +161,6 @@ def test_what_comes_while_nothing_is_due_writes_nothing(loop: asyncio.AbstractEv
 def test_one_that_fails_does_not_keep_the_others_from_being_written(
     loop: asyncio.AbstractEventLoop, time: Time
 ) -> None:
-    def fail() -> None:
-        raise MemoryError("of the test")
-
     log: Log = []
     told: list[object] = []
     loop.set_exception_handler(lambda loop, context: told.append(context["exception"]))
@@ -183,9 +184,6 @@ def test_what_is_added_meanwhile_is_written_in_the_next_turn(loop: asyncio.Abstr
 
 
 def test_those_behind_one_that_fails_are_not_put_off(loop: asyncio.AbstractEventLoop, time: Time) -> None:
-    def fail() -> None:
-        raise MemoryError("of the test")
-
     log: Log = []
     loop.set_exception_handler(lambda loop, context: None)
     first = Told("a", log)
