@@ -14,7 +14,7 @@ import (
 // Times of a watcher (spec/registry.md 6).
 const (
 	missingFor = 60 * time.Second      // how long what went is missing
-	settling   = 20 * time.Millisecond // between two sets that are handed over
+	settling   = 10 * time.Millisecond // between two sets that are handed over
 	named      = 8                     // pieces of rubbish that are told of one telling
 )
 

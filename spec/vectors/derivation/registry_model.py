@@ -23,7 +23,7 @@ WANT = {
     "zone": "a text of at most 128 bytes without control characters",
 }
 MINUTE = 60_000  # milliseconds, as all times here
-SETTLING = 20
+SETTLING = 10
 NAMED = 8
 
 

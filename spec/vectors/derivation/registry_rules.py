@@ -29,7 +29,7 @@ RULES: list[tuple[str, str, str, str]] = [
     ("6.4/most", "nor one that lost most, for 60 s", "watches", "half most"),
     ("6.5/failed", "a failure changes nothing", "watches", "failed"),
     ("6.6/order", "by the bytes of the ids", "watches", "order"),
-    ("6.7/settling", "at most every 20 ms", "watches", "settling"),
+    ("6.7/settling", "at most every 10 ms", "watches", "settling"),
     ("9.2/time", "time in which the registry did not run does not count", "cores", "stopped"),
     ("9.3/publish", "records stand there until their call ends, or its lease", "cores", "publish publish-watched end lease"),
     ("9.4/refused", "what is refused", "cores", "publish-none publish-most publish-more publish-rubbish publish-line publish-twice publish-first key full full-bytes"),

@@ -13,7 +13,7 @@ from trunkcall.endpoint import Endpoint
 from .record import InvalidRecord, parse_at
 
 MISSING = 60.0  # seconds that what went is missing
-SETTLING = 0.02  # seconds between two sets that are handed over
+SETTLING = 0.01  # seconds between two sets that are handed over
 NAMED = 8  # pieces of rubbish that are told of one telling
 MANY = 100  # that have changed: then all are sorted
 

@@ -1,5 +1,6 @@
 package io.trunkcall.registry;
 
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -53,8 +54,8 @@ public final class Account {
     bytes -= before == null ? 0 : before;
   }
 
-  /** The ids under which something stands. */
+  /** The ids under which something stands, as they are when it is looked at. */
   public Set<String> ids() {
-    return Set.copyOf(sizes.keySet());
+    return Collections.unmodifiableSet(sizes.keySet());
   }
 }

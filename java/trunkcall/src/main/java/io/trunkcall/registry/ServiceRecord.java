@@ -67,7 +67,15 @@ public record ServiceRecord(
     if (!read.id.equals(id)) {
       throw new InvalidRecordException("id: want " + id + ", as its key says");
     }
-    return read;
+    return new ServiceRecord( // whose names are not held twice
+        service,
+        id,
+        read.addresses,
+        read.serverName,
+        read.weight,
+        read.zone,
+        read.version,
+        read.attributes);
   }
 
   /**

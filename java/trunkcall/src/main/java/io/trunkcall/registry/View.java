@@ -23,7 +23,7 @@ final class View {
   static final long NEVER = Long.MAX_VALUE;
 
   private static final long MISSING = 60_000_000; // µs for which what went is missing
-  private static final long SETTLING = 20_000; // µs between two sets that are handed over
+  private static final long SETTLING = 10_000; // µs between two sets that are handed over
   private static final int NAMED = 8; // pieces of rubbish that are told of one telling
 
   /** What it tells. */
@@ -116,7 +116,8 @@ final class View {
     String why = entry.fault();
     if (why == null) {
       try {
-        good.put(entry.id(), ServiceRecord.parseAt(service, entry.id(), entry.data()).toEndpoint());
+        String id = entry.id();
+        good.put(id, ServiceRecord.parseAt(service, id, entry.data()).toEndpoint());
         touched.add(entry.id());
       } catch (InvalidRecordException invalid) {
         why = String.valueOf(invalid.getMessage());

@@ -29,7 +29,7 @@ public final class ClientEndpoint implements EndpointState {
   private final Endpoints of;
   private final MovingLatency latencies = new MovingLatency();
   private final Object slots;
-  private final Deque<Runnable> waitingToOpen = new ArrayDeque<>();
+  private final Deque<Runnable> waitingToOpen = new ArrayDeque<>(0); // few ever have any
 
   private volatile Resolved resolved;
   private volatile State state = State.IDLE;
