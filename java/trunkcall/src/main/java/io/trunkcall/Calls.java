@@ -145,46 +145,42 @@ abstract class Calls implements Caller {
     Priority priority = Priorities.of(options.priority(), rules);
     Metadata sent = Priorities.carrying(metadata, priority);
     int most = options.maxReceive();
-    if (rules == null) {
-      UnaryCall<R> call =
-          new UnaryCall<>(this, method, sent, data, packed, most, deadline, wait, repeat, null);
-      boolean mayLead = waits && TurnLoop.mayLead();
-      call.waitedFor(mayLead);
-      if (!mayLead || !lead(call)) {
-        hand(call);
-      }
-      return call.result;
-    }
-    return governed(
-        rules,
-        priority,
-        by -> new UnaryCall<>(this, method, sent, data, packed, most, deadline, wait, repeat, by));
-  }
-
-  /** Makes a call under a policy file. */
-  private <R> CompletableFuture<Response<R>> governed(
-      Rules rules, Priority priority, Function<Governed, UnaryCall<R>> attempt) {
-    GovernedCall once = new GovernedCall(rules, priority);
-    HedgeRules hedging = rules.holds.hedging();
-    if (hedging != null) {
+    boolean mayLead = waits && TurnLoop.mayLead();
+    GovernedCall once = rules == null ? null : new GovernedCall(rules, priority);
+    HedgeRules hedging = rules == null ? null : rules.holds.hedging();
+    if (once != null && hedging != null) {
+      Function<Governed, UnaryCall<R>> attempt =
+          by ->
+              new UnaryCall<>(
+                  this, method, sent, data, packed, most, deadline, wait, repeat, by, mayLead);
       HedgedCall<R> call = new HedgedCall<>(this, once, hedging, attempt);
-      hand(call);
-      return call.result;
+      return made(call, call.result, mayLead);
     }
-    UnaryCall<R> call = attempt.apply(once);
-    hand(call);
-    return call.result;
+    UnaryCall<R> call =
+        new UnaryCall<>(
+            this, method, sent, data, packed, most, deadline, wait, repeat, once, mayLead);
+    return made(call, call.result, mayLead);
   }
 
-  /** Has a call made by this thread, which waits for it, where no other is to be woken for that. */
-  private boolean lead(UnaryCall<?> call) {
+  /**
+   * Has a call made: by this thread, which waits for it, where no other is to be woken for that.
+   */
+  private <T> CompletableFuture<T> made(
+      Runnable call, CompletableFuture<T> result, boolean mayLead) {
+    if (!mayLead || !lead(call, result)) {
+      hand(call);
+    }
+    return result;
+  }
+
+  private boolean lead(Runnable call, CompletableFuture<?> result) {
     TurnLoop loop = TurnLoop.of(loop());
     if (loop == null || !loop.isAside()) {
       return false;
     }
     ServerCall within = CurrentCall.set(null); // it is not what other calls are made in
     try {
-      return loop.lead(call, call.result);
+      return loop.lead(call, result);
     } finally {
       CurrentCall.set(within);
     }

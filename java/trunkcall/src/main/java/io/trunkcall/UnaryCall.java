@@ -21,7 +21,7 @@ final class UnaryCall<R> extends OpeningCall {
   private final int codec;
   private final boolean oneWay;
   private final int maxReceive;
-  private boolean waited;
+  private final boolean waited; // for by a thread that may turn the loop
   private int sentBytes; // of the attempt under way
   private final @Nullable Boolean repeats; // as its policy says
   private final @Nullable GovernedCall retried; // by a policy file
@@ -37,7 +37,8 @@ final class UnaryCall<R> extends OpeningCall {
       long deadline,
       boolean waitForReady,
       @Nullable Boolean repeats,
-      @Nullable Governed governed) {
+      @Nullable Governed governed,
+      boolean waited) {
     super(calls, method, metadata, deadline, waitForReady, governed);
     this.data = data;
     this.packed = packed;
@@ -46,6 +47,7 @@ final class UnaryCall<R> extends OpeningCall {
     this.oneWay = method.kind() == Kind.ONE_WAY;
     this.maxReceive = maxReceive;
     this.repeats = repeats;
+    this.waited = waited;
     this.retried = governed instanceof GovernedCall one ? one : null;
     this.hedged = governed != null && retried == null;
   }
@@ -76,11 +78,6 @@ final class UnaryCall<R> extends OpeningCall {
     }
     sentBytes = sent.length();
     return session.open(method.wireName(), sent.array(), 0, sent.length(), opening, deadline, this);
-  }
-
-  /** A thread that may turn the loop waits for the call. Before it is handed over. */
-  void waitedFor(boolean waits) {
-    waited = waits;
   }
 
   @Override
