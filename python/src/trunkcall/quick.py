@@ -18,7 +18,8 @@ from .context import current, deadline_of, own_timeout
 from .cores import draw
 from .method import Kind, Method, UnaryMethod
 from .passing import is_open, refused
-from .policy import Breaker, Concurrency, Outcome, Sample
+from .policy import Breaker, Concurrency, Outcome, Priority, Sample
+from .priority import priority_in
 from .quickend import QuickEnd
 from .status import Metadata, failure
 from .transport import clock, monotonic
@@ -110,14 +111,18 @@ async def call_quickly(
 
     # A file says what holds, an observer is told of attempts, or there are several connections.
     rules: Rules | None = None
-    inside = current.get() is not None
+    within = current.get()
     if self._file is not None:
         governance = self._file.current
         rules = governance.known.get(method.name) or governance.of(method.name)
     endpoint: ClientEndpoint | None = None
     sampled = False  # how long it takes is wanted to be known
     turns = self._turns
-    if rules is not None and (inside or wait_for_ready is not None or not rules.quick):
+    if rules is not None and (
+        wait_for_ready is not None
+        or not rules.quick
+        or (within is not None and priority_in(within.metadata) is not Priority.NORMAL)
+    ):
         pass
     elif turns is not None:
         turn = turns.counter.value
@@ -153,13 +158,14 @@ async def call_quickly(
         self._calling.repeating.calls += 1
         if timeout is None:
             timeout = self._timeout
-        deadline = deadline_of(timeout) if inside or timeout is not None else 0
+        deadline = deadline_of(timeout) if within is not None or timeout is not None else 0
     else:
-        if timeout is not None:
-            deadline = deadline_of(timeout)
-        else:
+        if timeout is None and within is None:
             timeout = rules.policy.timeout
             deadline = 0 if rules.timeout is None else session.now + rules.timeout
+        else:
+            timeout = rules.policy.timeout if timeout is None else timeout
+            deadline = deadline_of(timeout)
         breaker, limit = rules.breaker, rules.concurrency
         if limit is not None or rules.rate is not None:
             refusal = refused(rules, began)

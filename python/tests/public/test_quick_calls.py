@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import time
 import unittest
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,10 @@ from trunkcall import (
     Delivery,
     Endpoint,
     Limits,
+    Priority,
     ServerCall,
     State,
+    StatusError,
     least_loaded,
     round_robin,
 )
@@ -45,6 +48,12 @@ defaults:
 
 def all_ready(client: Client) -> bool:
     return all(one.state is State.READY for one in client.endpoints)
+
+
+def use_up(call: ServerCall) -> None:
+    """Keeps the loop, which would end the handler, until the call's time is over."""
+    while call.time_remaining():
+        time.sleep(0.01)
 
 
 class Observing:
@@ -191,6 +200,77 @@ class QuickCalls(Case):
         await eventually(lambda: not client._live)
         self.assertEqual(await client.call(ECHO, b"x"), b"x")
         await eventually(lambda: len(client._live) == 3)
+
+    async def test_in_a_handler_too_with_the_time_that_is_left_there(self) -> None:
+        left: list[float | None] = []
+
+        async def last(request: bytes, call: ServerCall) -> bytes:
+            left.append(call.time_remaining())
+            return request
+
+        addresses = [(await self.serve(ECHO.handler(last)))[1] for _ in range(3)]
+        for policy in (POLICY, POLICY.replace("  timeout: 1000s\n", "")):
+            inner = await self.featured(*addresses, policy=policy)
+            outer = await self.passing(inner)
+            for timeout, most in ((None, 1000.0), (500.0, 500.0), (2000.0, 1000.0)):
+                with self.subTest(policy=policy, timeout=timeout):
+                    self.assertEqual(await outer.call(ECHO, b"x", timeout=timeout, metadata=[("a", "b")]), b"x")
+                    found = left.pop()
+                    if "timeout" not in policy:
+                        most = timeout or 0.0
+                    if not most:
+                        self.assertIsNone(found)
+                    else:
+                        self.assertIsNotNone(found)
+                        self.assertTrue(most / 2 < (found or 0.0) <= most, found)
+        self.assertEqual(self.long, 6)  # those with metadata
+        self.long = 0
+
+    async def test_in_a_handler_whose_time_is_over(self) -> None:
+        inner = await self.featured((await self.serve())[1], policy=POLICY.replace("consecutive: 1", "consecutive: 9"))
+        told: list[StatusError] = []
+
+        async def pass_on(request: bytes, call: ServerCall) -> bytes:
+            use_up(call)
+            try:
+                return await inner.call(ECHO, request)
+            except StatusError as error:
+                told.append(error)
+                raise
+
+        outer = self.client((await self.serve(ECHO.handler(pass_on)))[1])
+        await outer.connect()
+        with self.assertRaises(StatusError):
+            await outer.call(ECHO, b"x", timeout=2.0)
+        await eventually(lambda: bool(told))
+        self.assertEqual((told[0].code, told[0].delivery), (Code.DEADLINE_EXCEEDED, Delivery.NOT_SENT))
+        self.assertEqual(await inner.call(ECHO, b"x"), b"x")
+
+    async def test_a_priority_goes_on_the_long_way(self) -> None:
+        """It is told in metadata, which the quick way does not send."""
+        found: list[Priority] = []
+
+        async def last(request: bytes, call: ServerCall) -> bytes:
+            found.append(call.priority)
+            return request
+
+        inner = self.governed((await self.serve(ECHO.handler(last)))[1], POLICY)
+        await inner.connect()
+        outer = await self.passing(inner)
+        for priority in ("high", "normal", "low"):
+            await outer.call(ECHO, b"x", metadata=[("trunk-priority", priority)])
+        self.assertEqual(found, [Priority.HIGH, Priority.NORMAL, Priority.LOW])
+        self.assertEqual(self.long, 3 + 2)
+
+    async def passing(self, inner: Client) -> Client:
+        """A client of a server whose handler passes calls on by another."""
+
+        async def pass_on(request: bytes, call: ServerCall) -> bytes:
+            return await inner.call(ECHO, request)
+
+        outer = self.client((await self.serve(ECHO.handler(pass_on)))[1])
+        await outer.connect()
+        return outer
 
     async def test_a_breaker_counts_failures_behind_successes(self) -> None:
         failing = False
