@@ -13,6 +13,9 @@ interface Governed {
    */
   boolean admits(OpeningCall call);
 
+  /** Whether each attempt is one of the calls that the loop counts (LoneCalls), or all are one. */
+  boolean countsAttempts();
+
   /** Why a call that pauses has come too late, for people. */
   String late();
 

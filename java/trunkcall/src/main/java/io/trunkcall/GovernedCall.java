@@ -159,6 +159,11 @@ final class GovernedCall implements Governed {
   }
 
   @Override
+  public boolean countsAttempts() {
+    return true;
+  }
+
+  @Override
   public String late() {
     return entered ? "the deadline passed before the call was made again" : HELD;
   }

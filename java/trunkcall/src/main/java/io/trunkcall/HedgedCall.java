@@ -6,6 +6,8 @@ import io.trunkcall.internal.client.ClientEndpoint;
 import io.trunkcall.internal.policy.Ended;
 import io.trunkcall.internal.policy.HedgeRules;
 import io.trunkcall.internal.policy.Hedging;
+import io.trunkcall.internal.transport.LoneCalls;
+import io.trunkcall.internal.transport.TurnLoop;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Future;
@@ -31,6 +33,7 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
   private @Nullable UnaryCall<R> decided; // the attempt that the call ends with
   private boolean cancelled;
   private boolean over;
+  private @Nullable LoneCalls lone; // where it was counted, once it has begun
   private @Nullable Future<?> timer; // until it is to look again
 
   HedgedCall(
@@ -44,6 +47,11 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
   /** Begins the call. */
   @Override
   public void run() {
+    TurnLoop loop = TurnLoop.of(calls.loop());
+    if (loop != null) {
+      lone = loop.lone();
+      lone.begins();
+    }
     start(1).run();
   }
 
@@ -89,6 +97,11 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
     }
     attempt.passed(new Passage(once.rules, once.begun));
     return true;
+  }
+
+  @Override
+  public boolean countsAttempts() {
+    return false; // or one call would be several, and none while it pauses
   }
 
   @Override
@@ -188,6 +201,9 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
       return;
     }
     over = true;
+    if (lone != null) {
+      lone.ended(attempt.waited());
+    }
     once.over(attempt.how());
     attempt.result.whenComplete(
         (response, error) -> {

@@ -108,7 +108,9 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
       return;
     }
     began = Clock.micros();
-    count(calls.loop());
+    if (governed == null || governed.countsAttempts()) {
+      count(calls.loop());
+    }
     if (cancelled) {
       fail(Code.CANCELLED, "cancelled by the caller");
     } else if (deadline != 0 && deadline <= began) {

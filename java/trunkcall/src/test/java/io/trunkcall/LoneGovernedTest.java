@@ -3,8 +3,10 @@ package io.trunkcall;
 import static io.trunkcall.Pair.await;
 import static io.trunkcall.Pair.failure;
 import static io.trunkcall.Pair.until;
+import static io.trunkcall.Texts.OTHER;
 import static io.trunkcall.Texts.SAY;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 
 import io.trunkcall.internal.transport.Turning;
 import java.io.IOException;
@@ -12,7 +14,6 @@ import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -33,14 +34,28 @@ class LoneGovernedTest {
         idempotent: true
         retries:
           attempts: 3
-          backoff: 20ms
+          backoff: 100us
+          jitter: 0
       """;
   private static final String HEDGING =
       """
+      budget:
+        percent: 100
       defaults:
         idempotent: true
         hedging:
-          delay: 20ms
+          delay: 1ms
+      """;
+
+  private static final String LIMITED =
+      """
+      services:
+        test.Texts:
+          methods:
+            Other:
+              server_rate:
+                per_second: 10
+                burst: 1
       """;
 
   @TempDir private Path folder;
@@ -65,7 +80,12 @@ class LoneGovernedTest {
   void begin() throws IOException {
     ServerSocketChannel socket = ServerSocketChannel.open();
     socket.bind(new InetSocketAddress("127.0.0.1", 0));
-    server = Server.builder().serve(Handler.unary(SAY, this::say)).build();
+    Path file = folder.resolve("server.yaml");
+    server =
+        Server.builder()
+            .policyFile(Files.writeString(file, "policy: 1\n" + LIMITED + "...\n"))
+            .serve(Handler.unary(SAY, this::say), Handler.unary(OTHER, this::say))
+            .build();
     server.listen(socket);
   }
 
@@ -76,7 +96,7 @@ class LoneGovernedTest {
   }
 
   private String say(String request, ServerCall call) throws Exception {
-    if (request.equals("second") && runs.incrementAndGet() == 1) {
+    if (request.equals("second") && runs.incrementAndGet() % 2 == 1) {
       throw new StatusException(Code.UNAVAILABLE, "on purpose");
     }
     if (request.equals("never")) {
@@ -85,8 +105,8 @@ class LoneGovernedTest {
     if (request.equals("wait")) {
       go.await();
     }
-    if (request.equals("hedged") && runs.incrementAndGet() == 1) {
-      go.await();
+    if (request.equals("hedged") && runs.incrementAndGet() % 2 == 1) {
+      go.await(); // until it is cancelled
     }
     return request + "!";
   }
@@ -122,40 +142,74 @@ class LoneGovernedTest {
   }
 
   /** Makes such calls until the caller of one has turned the loop for it; how that fails. */
-  private static Code ledFailure(Client client, String request) {
+  private static Code ledFailure(Client client, Method<String, String> method, String request) {
     Code[] failed = new Code[1];
     until(
         () -> {
           untilLed(client);
           long before = Turning.leads();
-          failed[0] = failure(() -> client.call(SAY, request)).code();
+          failed[0] = failure(() -> client.call(method, request)).code();
           return Turning.leads() > before;
         },
         "no call was made by its caller alone");
     return failed[0];
   }
 
+  /** Makes such calls until the answer of one is read by its caller. */
+  private void untilAnsweredByLeader(Client client, String request) {
+    Thread[] reads = new Thread[1];
+    Codec<String> noting =
+        new Codec<>() {
+          @Override
+          public int number() {
+            return Texts.CODEC.number();
+          }
+
+          @Override
+          public String name() {
+            return Texts.CODEC.name();
+          }
+
+          @Override
+          public void encode(String message, Output out) {
+            Texts.CODEC.encode(message, out);
+          }
+
+          @Override
+          public String decode(byte[] array, int offset, int length) {
+            reads[0] = Thread.currentThread();
+            return Texts.CODEC.decode(array, offset, length);
+          }
+        };
+    Method<String, String> method = Method.unary(SAY.name(), Texts.CODEC, noting);
+    until(
+        () -> {
+          untilLed(client);
+          runs.set(0);
+          assertEquals(request + "!", client.call(method, request));
+          return reads[0] == Thread.currentThread() && runs.get() > 1;
+        },
+        "no answer was read by its caller");
+  }
+
   @Test
-  void aRetryIsMadeBehindItsPause() throws Exception {
+  void aRetryIsMadeByTheLeader() throws Exception {
     try (Client client = under(RETRYING)) {
-      untilLed(client);
-      assertEquals("second!", client.call(SAY, "second"));
-      assertEquals(2, runs.get());
-      untilLed(client);
+      untilAnsweredByLeader(client, "second");
     }
   }
 
   @Test
   void aCallEndsWithItsLastAttempt() throws Exception {
     try (Client client = under(RETRYING)) {
-      assertEquals(Code.UNAVAILABLE, ledFailure(client, "never"));
+      assertEquals(Code.UNAVAILABLE, ledFailure(client, SAY, "never"));
       untilLed(client);
     }
   }
 
   @Test
   void aCallThatPausesEndsWithItsClient() throws Exception {
-    try (Client client = under(RETRYING.replace("20ms", "1h\n    jitter: 0"))) {
+    try (Client client = under(RETRYING.replace("100us", "1h"))) {
       CompletableFuture<Code> code = new CompletableFuture<>();
       Thread caller =
           new Thread(
@@ -176,12 +230,29 @@ class LoneGovernedTest {
   }
 
   @Test
-  void aHedgeIsMadeBehindItsDelay() throws Exception {
+  void aHedgeIsMadeByTheLeader() throws Exception {
     try (Client client = under(HEDGING)) {
-      untilLed(client);
-      assertEquals("hedged!", client.call(SAY, "hedged"));
-      assertEquals(2, runs.get());
-      untilLed(client);
+      untilAnsweredByLeader(client, "hedged");
+    }
+  }
+
+  /** It is open while none of its attempts is, so that no other caller turns the loop. */
+  @Test
+  void functionsOfAHedgedCallAreNotRunByTheCallerOfAnother() throws Exception {
+    String spent = "budget:\n  percent: 0\n  least: 0\n";
+    try (Client client = under(spent + HEDGING.substring(HEDGING.indexOf("defaults:")))) {
+      for (int i = 0; i < 10; i++) {
+        untilLed(client);
+        CompletableFuture<Thread> told = new CompletableFuture<>();
+        client.callAsync(OTHER, "x"); // after which the next is refused for 100 ms
+        client
+            .callAsync(OTHER, "y")
+            .whenComplete((answer, error) -> told.complete(Thread.currentThread()));
+        while (!told.isDone()) {
+          assertEquals("Ada!", client.call(SAY, "Ada"));
+        }
+        assertNotSame(Thread.currentThread(), await(told));
+      }
     }
   }
 
@@ -208,10 +279,10 @@ class LoneGovernedTest {
 
   @Test
   void aTimeoutOfTheFileEndsTheCall() throws Exception {
-    try (Client client = under("defaults:\n  timeout: 1s\n")) {
-      assertEquals(Code.DEADLINE_EXCEEDED, ledFailure(client, "wait"));
-      CallOptions longer = CallOptions.NONE.withTimeout(Duration.ofSeconds(60));
-      assertEquals("Ada!", client.call(SAY, "Ada", longer));
+    String method = "services:\n  test.Texts:\n    methods:\n      Other:\n        timeout: 1s\n";
+    try (Client client = under(method)) {
+      assertEquals(Code.DEADLINE_EXCEEDED, ledFailure(client, OTHER, "wait"));
+      untilLed(client);
     }
   }
 }

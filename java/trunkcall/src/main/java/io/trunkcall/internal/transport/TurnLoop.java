@@ -297,7 +297,7 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
     try {
       led = false;
       LED.set(null);
-      while (!ledWork.isEmpty()) { // only if something has thrown
+      while (!ledWork.isEmpty()) { // the answer came, or it has thrown
         super.execute(ledWork.poll());
       }
     } finally {
@@ -319,14 +319,16 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
   }
 
   private void doLedWork() {
-    for (Runnable task = ledWork.poll(); task != null; task = ledWork.poll()) {
-      safeExecute(task);
-    }
-    if (hasScheduledTasks()) {
-      for (Runnable task = pollScheduledTask(); task != null; task = pollScheduledTask()) {
+    do {
+      for (Runnable task = ledWork.poll(); task != null; task = ledWork.poll()) {
         safeExecute(task);
       }
-    }
+      if (hasScheduledTasks()) {
+        for (Runnable task = pollScheduledTask(); task != null; task = pollScheduledTask()) {
+          safeExecute(task);
+        }
+      }
+    } while (!ledWork.isEmpty()); // what timers have set off
   }
 
   /**

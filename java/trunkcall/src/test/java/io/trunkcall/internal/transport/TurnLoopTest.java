@@ -112,6 +112,21 @@ class TurnLoopTest {
     goesOn();
   }
 
+  /** Before it waits: the loop's own thread would wake it at its third look only. */
+  @Test
+  void aLeaderDoesWhatATimerHasSetOffAtOnce() {
+    until(
+        () -> {
+          standAside();
+          CompletableFuture<Boolean> done = new CompletableFuture<>();
+          Runnable next = () -> loop.execute(() -> done.complete(loop.isAside()));
+          assertTrue(loop.lead(() -> loop.schedule(next, 0, TimeUnit.NANOSECONDS), done));
+          return await(done);
+        },
+        "it waits before it does what a timer has set off");
+    goesOn();
+  }
+
   @Test
   void aLeaderWaitsForAFewLooksOnly() {
     standAside();
