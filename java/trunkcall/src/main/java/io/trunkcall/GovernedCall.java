@@ -25,6 +25,7 @@ final class GovernedCall implements Governed {
   private final Priority priority;
   private @Nullable Injected fault; // what was drawn; null: nothing was
   private boolean entered;
+  private boolean counted; // in the budget
   private ConcurrencyState.@Nullable Place place;
   private @Nullable Retries retries;
   private Delivery least = Delivery.NOT_SENT; // that promises least, of attempts that have ended
@@ -37,14 +38,16 @@ final class GovernedCall implements Governed {
 
   @Override
   public boolean admits(OpeningCall call) {
-    if (!entered) {
-      if (!enter(call)) {
-        return false;
-      }
-      begin(call);
+    if (!entered && !enter(call)) {
+      return false;
+    }
+    long now = rules.sources.now();
+    if (!counted) {
+      counted = true;
+      begin(call, now);
     }
     try {
-      call.passed(new Passage(rules, begun));
+      call.passed(new Passage(rules, begun, now));
     } catch (StatusException open) {
       throw last == null ? open : last; // the call ends as the attempt before did
     }
@@ -89,9 +92,8 @@ final class GovernedCall implements Governed {
   }
 
   /** Counts the call in the budget. */
-  private void begin(OpeningCall call) {
+  private void begin(OpeningCall call, long now) {
     RetryRules said = rules.holds.retries();
-    long now = rules.sources.now();
     if (said == null || call.method.kind().streams()) {
       rules.budget.made(now, 1);
     } else {
@@ -99,9 +101,9 @@ final class GovernedCall implements Governed {
     }
   }
 
-  /** When a call has to end, as cores know it; below 0: never. */
+  /** When a call has to end whose attempt begins now, as cores know it; below 0: never. */
   static long deadline(OpeningCall call, long now) {
-    return call.deadline == 0 ? -1 : Math.max(now + (call.deadline - Clock.micros()) * 1_000, 0);
+    return call.deadline == 0 ? -1 : Math.max(now + (call.deadline - call.began) * 1_000, 0);
   }
 
   /** How an attempt has ended, as cores know it. */

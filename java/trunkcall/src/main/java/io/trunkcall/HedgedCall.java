@@ -85,17 +85,17 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
 
   @Override
   public boolean admits(OpeningCall attempt) {
+    if (core == null && !once.enter(attempt)) {
+      return false;
+    }
+    long now = once.rules.sources.now();
     if (core == null) {
-      if (!once.enter(attempt)) {
-        return false;
-      }
-      long now = once.rules.sources.now();
       Hedging begun =
           new Hedging(hedging, once.rules.budget, now, GovernedCall.deadline(attempt, now));
       core = begun;
       lookAt(begun.begun().look());
     }
-    attempt.passed(new Passage(once.rules, once.begun));
+    attempt.passed(new Passage(once.rules, once.begun, now));
     return true;
   }
 

@@ -31,7 +31,7 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
   private @Nullable Carrier carrier;
   private boolean over; // its user was told how it ended
   private boolean cancelled;
-  private long began; // the attempt was wanted
+  long began; // the attempt was wanted
   private long given; // it was given to a connection
   private long turn; // among those that wait; 0: it does not
   private String waitsFor = "";

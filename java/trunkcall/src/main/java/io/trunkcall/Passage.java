@@ -15,11 +15,11 @@ final class Passage {
   private final long number; // of the state in which the breaker allowed it
 
   /** Throws StatusException if the breaker does not allow it. */
-  Passage(Rules rules, long begun) {
+  Passage(Rules rules, long begun, long now) {
     this.rules = rules;
     this.begun = begun;
     Breaker breaker = rules.breaker;
-    this.number = breaker == null ? 0 : breaker.ask(rules.sources.now());
+    this.number = breaker == null ? 0 : breaker.ask(now);
     if (number < 0) {
       throw Failures.local(
           Code.UNAVAILABLE, "breaker of " + rules.method + " is open", Delivery.NOT_SENT);
@@ -39,8 +39,8 @@ final class Passage {
    * of Clock as {@code deadline}, 0: none.
    */
   void ended(Status status, @Nullable ClientEndpoint at, long given, long deadline) {
-    Ended end = GovernedCall.ended(status, false, false);
-    if (deadline != 0) {
+    Ended end = status.ok() ? Ended.OK : GovernedCall.ended(status, false, false);
+    if (deadline != 0 && !status.ok()) {
       end = end.within((deadline - begun) * 1_000, (deadline - given) * 1_000);
     }
     Breaker breaker = rules.breaker;

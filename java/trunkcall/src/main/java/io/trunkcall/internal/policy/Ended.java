@@ -20,6 +20,9 @@ public record Ended(
     boolean elsewhere,
     long time,
     long left) {
+  /** Well. */
+  public static final Ended OK = new Ended(Code.OK, Delivery.EXECUTED, 0, false, false);
+
   /** Of a call without a deadline, or where that makes no difference. */
   public Ended(Code code, Delivery delivery, long retryAfter, boolean lost, boolean elsewhere) {
     this(code, delivery, retryAfter, lost, elsewhere, 0, 0);
