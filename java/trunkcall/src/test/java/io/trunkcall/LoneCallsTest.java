@@ -371,32 +371,15 @@ class LoneCallsTest {
   void aCodecMayNotCallWhileItsCallerTurnsTheLoop() {
     CompletableFuture<Throwable> refused = new CompletableFuture<>();
     Codec<String> calls =
-        new Codec<>() {
-          @Override
-          public int number() {
-            return Texts.CODEC.number();
-          }
-
-          @Override
-          public String name() {
-            return Texts.CODEC.name();
-          }
-
-          @Override
-          public void encode(String message, Output out) {
-            Texts.CODEC.encode(message, out);
-          }
-
-          @Override
-          public String decode(byte[] array, int offset, int length) {
-            try {
-              return client.call(SAY, "inside");
-            } catch (IllegalStateException e) {
-              refused.complete(e);
-              throw e;
-            }
-          }
-        };
+        Texts.decoding(
+            text -> {
+              try {
+                return client.call(SAY, "inside");
+              } catch (IllegalStateException e) {
+                refused.complete(e);
+                throw e;
+              }
+            });
     Method<String, String> method = Method.unary(SAY.name(), Texts.CODEC, calls);
     untilLed();
     failure(() -> client.call(method, "Ada"));

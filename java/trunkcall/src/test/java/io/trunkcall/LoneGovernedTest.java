@@ -39,14 +39,11 @@ class LoneGovernedTest {
       """;
   private static final String HEDGING =
       """
-      budget:
-        percent: 100
       defaults:
         idempotent: true
         hedging:
           delay: 1ms
       """;
-
   private static final String LIMITED =
       """
       services:
@@ -159,28 +156,11 @@ class LoneGovernedTest {
   private void untilAnsweredByLeader(Client client, String request) {
     Thread[] reads = new Thread[1];
     Codec<String> noting =
-        new Codec<>() {
-          @Override
-          public int number() {
-            return Texts.CODEC.number();
-          }
-
-          @Override
-          public String name() {
-            return Texts.CODEC.name();
-          }
-
-          @Override
-          public void encode(String message, Output out) {
-            Texts.CODEC.encode(message, out);
-          }
-
-          @Override
-          public String decode(byte[] array, int offset, int length) {
-            reads[0] = Thread.currentThread();
-            return Texts.CODEC.decode(array, offset, length);
-          }
-        };
+        Texts.decoding(
+            text -> {
+              reads[0] = Thread.currentThread();
+              return text;
+            });
     Method<String, String> method = Method.unary(SAY.name(), Texts.CODEC, noting);
     until(
         () -> {
@@ -231,7 +211,7 @@ class LoneGovernedTest {
 
   @Test
   void aHedgeIsMadeByTheLeader() throws Exception {
-    try (Client client = under(HEDGING)) {
+    try (Client client = under("budget:\n  percent: 100\n" + HEDGING)) {
       untilAnsweredByLeader(client, "hedged");
     }
   }
@@ -239,8 +219,7 @@ class LoneGovernedTest {
   /** It is open while none of its attempts is, so that no other caller turns the loop. */
   @Test
   void functionsOfAHedgedCallAreNotRunByTheCallerOfAnother() throws Exception {
-    String spent = "budget:\n  percent: 0\n  least: 0\n";
-    try (Client client = under(spent + HEDGING.substring(HEDGING.indexOf("defaults:")))) {
+    try (Client client = under("budget:\n  percent: 0\n  least: 0\n" + HEDGING)) {
       for (int i = 0; i < 10; i++) {
         untilLed(client);
         CompletableFuture<Thread> told = new CompletableFuture<>();

@@ -250,27 +250,10 @@ class LoneTransportsTest {
     serve("127.0.0.1:0");
     Client client = client();
     Codec<String> broken =
-        new Codec<>() {
-          @Override
-          public int number() {
-            return Texts.CODEC.number();
-          }
-
-          @Override
-          public String name() {
-            return Texts.CODEC.name();
-          }
-
-          @Override
-          public void encode(String message, Output out) {
-            Texts.CODEC.encode(message, out);
-          }
-
-          @Override
-          public String decode(byte[] array, int offset, int length) {
-            throw new StackOverflowError();
-          }
-        };
+        Texts.decoding(
+            text -> {
+              throw new StackOverflowError();
+            });
     Method<String, String> method = Method.unary(SAY.name(), Texts.CODEC, broken);
     untilLed(client);
     for (int i = 0; i < 100; i++) {

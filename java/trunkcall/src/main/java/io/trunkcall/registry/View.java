@@ -116,8 +116,7 @@ final class View {
     String why = entry.fault();
     if (why == null) {
       try {
-        String id = entry.id();
-        good.put(id, ServiceRecord.parseAt(service, id, entry.data()).toEndpoint());
+        good.put(entry.id(), ServiceRecord.parseAt(service, entry.id(), entry.data()).toEndpoint());
         touched.add(entry.id());
       } catch (InvalidRecordException invalid) {
         why = String.valueOf(invalid.getMessage());
