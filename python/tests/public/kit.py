@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import unittest
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -151,20 +152,51 @@ async def all_of(stream: ClientStream[Any, bytes]) -> list[bytes]:
 
 
 @contextlib.asynccontextmanager
-async def black_hole() -> AsyncIterator[str]:
-    """A listener that takes connections and says nothing; gives its address."""
+async def listener(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[object]],
+    tls: ssl.SSLContext | None = None,
+    limit: int = 1 << 16,  # bytes of one line
+) -> AsyncIterator[str]:
+    """A listener that is no server of ours: each connection is served so, and then closed; gives its address. It ends
+    with all of them, also with one that was accepted and has not come here yet."""
+    serving: list[asyncio.Task[None]] = []
     held: list[asyncio.StreamWriter] = []
+    over = False
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            await serve(reader, writer)
+        writer.close()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if over:
+            writer.transport.abort()
+            return
         held.append(writer)
+        serving.append(asyncio.create_task(served(reader, writer)))
 
-    listening = await asyncio.start_server(accept, "127.0.0.1", 0)
+    listening = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls, limit=limit)
     try:
-        host, port = listening.sockets[0].getsockname()[:2]
-        yield f"{host}:{port}"
+        yield "{}:{}".format(*listening.sockets[0].getsockname()[:2])
     finally:
+        for bound in listening.sockets:
+            asyncio.get_running_loop().remove_reader(bound.fileno())
+        await asyncio.sleep(0)  # asyncio forgets the socket of what was accepted if its server is closed before that
         listening.close()
+        over = True
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
         for writer in held:
-            writer.close()
+            writer.transport.abort()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
+
+
+def black_hole() -> contextlib.AbstractAsyncContextManager[str]:
+    """A listener that takes connections and says nothing; gives its address."""
+
+    async def nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    return listener(nothing)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import socket
 import tempfile
-from collections.abc import AsyncIterator
 from typing import Any
 from unittest import mock
 
@@ -14,21 +13,16 @@ from trunkcall import Endpoint, StatusError
 from trunkcall.resolver import Watch
 from trunkcall.transport import dialer
 
-from .kit import ECHO, PATIENCE, Case, black_hole
+from .kit import ECHO, PATIENCE, Case, black_hole, listener
 
 
-@contextlib.asynccontextmanager
-async def hanging_up() -> AsyncIterator[str]:
+def hanging_up() -> contextlib.AbstractAsyncContextManager[str]:
     """A listener that closes what it accepts; gives its address."""
 
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.close()
+    async def nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        pass
 
-    listening = await asyncio.start_server(accept, "127.0.0.1", 0)
-    try:
-        yield "{}:{}".format(*listening.sockets[0].getsockname()[:2])
-    finally:
-        listening.close()
+    return listener(nothing)
 
 
 class SeveralEndpoints(Case):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import unittest
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
 from google.protobuf.empty_pb2 import Empty
@@ -13,7 +12,7 @@ from google.protobuf.empty_pb2 import Empty
 from example.v1 import user_pb2 as pb
 from trunkcall import Client, Code, Delivery, Server, ServerCall, one_way, server_stream, unary
 
-from .kit import COUNT, PATIENCE, Case
+from .kit import COUNT, PATIENCE, Case, listener
 
 SERVICE = "/trunkcall.example.v1.UserService/"
 FILE = "example/v1/user.proto"
@@ -56,21 +55,14 @@ class Registered(unittest.TestCase):
             self.assertIn(why, str(caught.exception))
 
 
-@asynccontextmanager
-async def saying(first: bytes) -> AsyncIterator[str]:
+def saying(first: bytes) -> AbstractAsyncContextManager[str]:
     """A server that says something as soon as it hears something."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(first)
-        writer.close()
 
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-    host, port = listening.sockets[0].getsockname()
-    try:
-        yield f"{host}:{port}"
-    finally:
-        listening.close()
+    return listener(serve)
 
 
 class Dialled(Case):

@@ -13,7 +13,7 @@ from trunkcall import Client, Code, Delivery, Limits, ServerCall, Status, Status
 from trunkcall.transport import clock
 from trunkcall.wire import IncomingCall
 
-from .kit import COUNT, ECHO, HANDLERS, OTHER, PATIENCE, TWICE, Case, Gate, black_hole, echo, eventually
+from .kit import COUNT, ECHO, HANDLERS, OTHER, PATIENCE, TWICE, Case, Gate, black_hole, echo, eventually, listener
 
 
 class Cancellation(Case):
@@ -174,11 +174,8 @@ class Connections(Case):
     async def test_something_else_than_a_server_is_said_to_be_so(self) -> None:
         async def web(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-            writer.close()
 
-        listening = await asyncio.start_server(web, "127.0.0.1", 0)
-        self.addCleanup(listening.close)
-        client = self.client(f"127.0.0.1:{listening.sockets[0].getsockname()[1]}")
+        client = self.client(await self.enterAsyncContext(listener(web)))
         error = await self.fails(client.connect(), Code.UNAVAILABLE, Delivery.NOT_SENT)
         self.assertIn("not a Trunkcall server", error.message)
 

@@ -7,52 +7,28 @@ import contextlib
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from harness.certificates import Authority
 from trunkcall import RAW, Code, Delivery, StatusError, blocking, client_tls, server_tls
 
-from .kit import COUNT, ECHO, PATIENCE, Case
+from .kit import COUNT, ECHO, PATIENCE, Case, listener
 
 CHECK = "check that a Trunkcall server listens there, that TLS is used at both ends or at neither"
 
 
-@contextlib.asynccontextmanager
-async def port(answer: bytes | None, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+def port(answer: bytes | None, tls: ssl.SSLContext | None = None) -> contextlib.AbstractAsyncContextManager[str]:
     """What answers so to whatever comes, and closes. None: it says nothing and closes nothing."""
 
-    serving: list[asyncio.Task[None]] = []
-    held: list[asyncio.StreamWriter] = []
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held.append(writer)
-        serving.append(asyncio.create_task(serve(reader, writer)))
-
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            await reader.read(1)
-            if answer is None:
-                await reader.read()
-            else:
-                writer.write(answer)
-        writer.close()
-
-    listening = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
-    host, number = listening.sockets[0].getsockname()
-    try:
-        yield f"{host}:{number}"
-    finally:
-        listening.close()
+        await reader.read(1)
         if answer is None:
-            for task in serving:
-                task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
-        for writer in held:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+            await reader.read()
+        else:
+            writer.write(answer)
+
+    return listener(serve, tls)
 
 
 class WrongPorts(Case):

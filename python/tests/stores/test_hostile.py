@@ -7,7 +7,7 @@ import contextlib
 import json
 import random
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,36 +29,28 @@ from trunkcall.registry.etcd import Etcd
 from trunkcall.registry.place import Account, read_place
 from trunkcall.registry.zookeeper import ZooKeeper
 
+from ..public.kit import listener
 from ..registry.kit import SERVICE, WHO, hasten, logged, made, run
 
 Answering = Callable[[str, bytes], bytes]
 
 
-@contextlib.asynccontextmanager
-async def answering(answer: Answering, *, once: bool = False) -> AsyncIterator[str]:
+def answering(answer: Answering, *, once: bool = False) -> contextlib.AbstractAsyncContextManager[str]:
     """A server that answers each request with bytes that a test makes of its path and body. Its address."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                lines = head.split("\r\n")
-                lengths = [line.split(":")[1] for line in lines if line.lower().startswith("content-length")]
-                length = int(lengths[0]) if lengths else int(await reader.readline(), 16)  # a watch goes on after that
-                body = await reader.readexactly(length)
-                writer.write(answer(lines[0].split()[1], body))
-                await writer.drain()
-                if once:
-                    writer.close()
-                    return
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            writer.transport.abort()
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            lines = head.split("\r\n")
+            lengths = [line.split(":")[1] for line in lines if line.lower().startswith("content-length")]
+            length = int(lengths[0]) if lengths else int(await reader.readline(), 16)  # a watch goes on after that
+            body = await reader.readexactly(length)
+            writer.write(answer(lines[0].split()[1], body))
+            await writer.drain()
+            if once:
+                return
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 20)
-    try:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    finally:
-        server.close()
+    return listener(serve, limit=1 << 20)
 
 
 def http(body: bytes, status: str = "200 OK", more: str = "") -> bytes:

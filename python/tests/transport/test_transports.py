@@ -14,7 +14,7 @@ from unittest import mock
 import uvloop
 
 from harness.certificates import Authority
-from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, connector, eventually
+from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, connector, eventually, listener
 from trunkcall import Client, Code, Delivery, Endpoint, client_tls, server_tls
 from trunkcall.transport import clock, parse_address, parse_place
 from trunkcall.transport.dialer import NOT_OFFERED, described
@@ -119,12 +119,8 @@ class Transports(Case):
             await reader.readexactly(size * calls)
             read.set()
             await reader.read()
-            writer.close()
 
-        listening = await asyncio.start_server(late, "127.0.0.1", 0)
-        self.addCleanup(listening.close)
-        host, port = listening.sockets[0].getsockname()[:2]
-        client = self.client(f"{host}:{port}")
+        client = self.client(await self.enterAsyncContext(listener(late)))
         tasks = [asyncio.create_task(client.call(ECHO, bytes(size))) for _ in range(calls)]
         await eventually(lambda: any(one.connection.session.caller.open == calls for one in client._live))
         go_on.set()
@@ -233,10 +229,12 @@ class Transports(Case):
         pair = self.authority.server("localhost")
         context.load_cert_chain(pair.cert, pair.key)
         context.set_alpn_protocols(["h2"])
-        other = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
-        self.addCleanup(other.close)
-        port = other.sockets[0].getsockname()[1]
-        client = self.client(f"localhost:{port}", tls=client_tls(self.authority.file))
+
+        async def nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            pass
+
+        address = await self.enterAsyncContext(listener(nothing, context))
+        client = self.client(address.replace("127.0.0.1", "localhost"), tls=client_tls(self.authority.file))
         error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
         self.assertIn("; TLS has negotiated no protocol: behind a proxy that ends TLS, use wss:", error.message)
 

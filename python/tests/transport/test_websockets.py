@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
 from harness.certificates import Authority
-from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Case, Gate, all_of, connector, echo, eventually
+from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Case, Gate, all_of, connector, echo, eventually, listener
 from trunkcall import Client, Code, Delivery, Server, client_tls, server_tls
 from trunkcall.transport import PREFACE_HTTP2, parse_place
 from trunkcall.wire import MAGIC, not_served
@@ -282,15 +282,10 @@ class Sockets(Case):
             async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reply: bytes = reply) -> None:
                 await reader.readuntil(b"\r\n\r\n")
                 writer.write(reply)
-                writer.close()
 
-            listening = await asyncio.start_server(other, "127.0.0.1", 0)
-            port = listening.sockets[0].getsockname()[1]
-            error = await self.fails(
-                self.client(f"ws://127.0.0.1:{port}").connect(), Code.UNAVAILABLE, Delivery.NOT_SENT
-            )
+            async with listener(other) as address:
+                error = await self.fails(self.client(f"ws://{address}").connect(), Code.UNAVAILABLE, Delivery.NOT_SENT)
             self.assertIn(wanted, error.message)
-            listening.close()
 
 
 class OtherLoop(Sockets):
