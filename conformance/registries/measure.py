@@ -2,6 +2,7 @@
 
     build/python/bin/python -m conformance.registries.measure etcd zookeeper consul --count 10000 --rate 100
     build/python/bin/python -m conformance.registries.measure trunkcall etcd --client java --client python
+    build/python/bin/python -m conformance.registries.measure consul --count 1000 --others 9
 
 The registry, who changes it and the client are processes of their own, on one machine. `trunkcall` is the embedded
 registry, served by Go's reference program. Whoever fills and changes is in Go; the client is in Go unless another
@@ -48,15 +49,15 @@ LOOK = 0.2  # how often what processes say is taken, or their pipes would be ful
 SILENCE = 10.0  # after which no more is to be heard of changes
 
 
-def fill_catalog(store: Consul, count: int) -> None:
+def fill_catalog(store: Consul, service: str, count: int) -> None:
     for number in range(count):
         id = f"instance-{number:05d}"
         address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}:4000"
-        record = f'{{"addresses":["{address}"],"id":"{id}","service":"{SERVICE}","version":"1.4.2","zone":"here"}}'
-        key = f"{SERVICE}/{id}"
+        record = f'{{"addresses":["{address}"],"id":"{id}","service":"{service}","version":"1.4.2","zone":"here"}}'
+        key = f"{service}/{id}"
         body = {
             **{"Node": f"node-{number // PER_NODE}", "Address": "127.0.0.1", "SkipNodeUpdate": number % PER_NODE != 0},
-            "Service": {"ID": key, "Service": SERVICE, "Meta": pieces(record.encode())},
+            "Service": {"ID": key, "Service": service, "Meta": pieces(record.encode())},
             "Check": {"CheckID": f"service:{key}", "Name": "TTL", "ServiceID": key, "Status": "passing"},
         }
         store.ask("PUT", "catalog/register", body)
@@ -76,19 +77,19 @@ def started(scheme: str) -> RegistryServer:
 
 
 @contextlib.contextmanager
-def filled(store: RegistryServer, count: int) -> Generator[None]:
-    """Has so many instances in a registry."""
-    if isinstance(store, Consul):
-        fill_catalog(store, count)
+def filled(store: RegistryServer, services: list[str], count: int) -> Generator[None]:
+    """Has so many instances of each service in a registry."""
+    with contextlib.ExitStack() as until:
+        for service in services:
+            if isinstance(store, Consul):
+                fill_catalog(store, service, count)
+                continue
+            name = store.name if isinstance(store, Embedded) else store.name_at(store.address, lease=3600)
+            words = ["fill", "--registry", name, "--service", service, "--count", str(count)]
+            filling = Process([str(MEASURE), *words], stdin=True)
+            until.callback(filling.end, 30.0)
+            filling.line(PATIENCE)
         yield
-        return
-    name = store.name if isinstance(store, Embedded) else store.name_at(store.address, lease=3600)
-    filling = Process([str(MEASURE), "fill", "--registry", name, "--count", str(count)], stdin=True)
-    try:
-        filling.line(PATIENCE)
-        yield
-    finally:
-        filling.end(30.0)
 
 
 def measure(store: RegistryServer, client: str, options: argparse.Namespace) -> str:
@@ -141,6 +142,7 @@ def main() -> int:
     parser.add_argument("registries", nargs="*", default=all_there_are, metavar="REGISTRY", help=help)
     parser.add_argument("--client", action="append", choices=CLIENTS, help="the client's language, go unless given")
     parser.add_argument("--count", type=int, default=10_000, help="instances of the service")
+    parser.add_argument("--others", type=int, default=0, help="other services, with as many instances each")
     parser.add_argument("--rate", type=float, default=100.0, help="changes a second")
     parser.add_argument("--for", dest="seconds", type=float, default=10.0, help="how long, in seconds")
     options = parser.parse_args()
@@ -153,11 +155,12 @@ def main() -> int:
         if built.status != 0:
             print(built.stderr, file=sys.stderr)
             return 1
+    services = [SERVICE, *(f"{SERVICE}{number}" for number in range(options.others))]
     for scheme in options.registries:
         if scheme in SERVERS and (why := missing(scheme)):
             print(f"{scheme} is left out: {why}")
             continue
-        with started(scheme) as store, filled(store, options.count):
+        with started(scheme) as store, filled(store, services, options.count):
             for client in clients:
                 print(measure(store, client, options), flush=True)
     return 0

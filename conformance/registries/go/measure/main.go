@@ -1,7 +1,8 @@
 // Measure has a registry hold many instances of a service, changes some of them, and tells when a client has heard of
 // each change. conformance/registries/measure.py runs it.
 //
-//	measure fill   --registry NAME --count N     holds so many instances, from the line "ready" until its input ends
+//	measure fill   --registry NAME --count N [--service S]
+//	                                             holds so many instances, from the line "ready" until its input ends
 //	measure change --registry NAME --rate R --for D
 //	                                             servers come and go, so many changes a second; a line for each
 //	measure watch  --registry NAME --count N     a client; the line "ready", once there are so many, and one for each
@@ -59,6 +60,7 @@ func run(args []string) error {
 	fs := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	name := fs.String("registry", "", "`name` of the registry")
 	count := fs.Int("count", 10_000, "instances")
+	filled := fs.String("service", service, "whose instances fill holds")
 	rate := fs.Float64("rate", 100, "changes a second")
 	lasts := fs.Duration("for", 10*time.Second, "how long")
 	if err := fs.Parse(args[1:]); err != nil {
@@ -70,7 +72,7 @@ func run(args []string) error {
 	}
 	switch args[0] {
 	case "fill":
-		return fill(store, *count)
+		return fill(store, *filled, *count)
 	case "change":
 		return change(store, *rate, *lasts)
 	case "watch":
@@ -95,7 +97,7 @@ func say(what, id string, at int64) {
 	fmt.Printf("%s %s %d\n", what, id, at)
 }
 
-func written(id string, number int) registry.Written {
+func written(service, id string, number int) registry.Written {
 	r := registry.Record{
 		Service: service, ID: id, Addresses: []string{fmt.Sprintf("10.%d.%d.%d:4000", number>>16&255, number>>8&255, number&255)},
 		Zone: "here", Version: "1.4.2",
@@ -108,7 +110,7 @@ func written(id string, number int) registry.Written {
 }
 
 // fill holds instances until the input ends.
-func fill(store registry.Store, count int) error {
+func fill(store registry.Store, service string, count int) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -125,7 +127,7 @@ func fill(store registry.Store, count int) error {
 		}
 		records := make([]registry.Written, min(perServer, count-at))
 		for i := range records {
-			records[i] = written(fmt.Sprintf("instance-%05d", at+i), at+i)
+			records[i] = written(service, fmt.Sprintf("instance-%05d", at+i), at+i)
 		}
 		running.Go(func() { failed <- store.Keep(ctx, records, func() { <-beginning; ready <- struct{}{} }) })
 	}
@@ -158,7 +160,7 @@ func change(store registry.Store, rate float64, lasts time.Duration) error {
 		running.Go(func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			err := store.Keep(ctx, []registry.Written{written(id, 1<<20+number)}, func() {
+			err := store.Keep(ctx, []registry.Written{written(service, id, 1<<20+number)}, func() {
 				say("came", id, now())
 				time.AfterFunc(time.Second, func() {
 					say("went", id, now()) // from the moment on at which it is asked for
