@@ -10,6 +10,17 @@ import org.jspecify.annotations.Nullable;
 public final class Blocking {
   private Blocking() {}
 
+  /**
+   * Makes a unary call for which this thread waits next. So it may make it by itself, and the call
+   * may be over when this returns. Any thread that {@link #refuseOnLoop} lets wait.
+   */
+  public static <Q, R> CompletableFuture<Response<R>> unary(
+      Caller caller, Method<Q, R> method, Q request, CallOptions options) {
+    return caller instanceof Calls calls
+        ? calls.unary(method, request, options, true)
+        : caller.unary(method, request, options);
+  }
+
   static <T> T get(CompletableFuture<T> future) {
     T found = Blocking.<T>getNullable(future);
     if (found == null) {

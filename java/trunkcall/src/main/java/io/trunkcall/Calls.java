@@ -94,7 +94,7 @@ abstract class Calls implements Caller {
   }
 
   /** {@code waits}: this thread does nothing but wait for it then. */
-  private <Q, R> CompletableFuture<Response<R>> unary(
+  final <Q, R> CompletableFuture<Response<R>> unary(
       Method<Q, R> called, Q request, CallOptions options, boolean waits) {
     Method<Q, R> method = called.in(options.codec());
     if (method.kind().streams()) {

@@ -48,6 +48,7 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
   private final Executor executor;
   private final long began = System.nanoTime();
 
+  private @Nullable Thread waits; // of a blocking stub
   private volatile @Nullable Listener<R> listener;
   private Tracing tracing = Tracing.NONE;
   private boolean halfClosed; // by the user's thread
@@ -104,8 +105,9 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
   public final void start(Listener<R> observer, Metadata headers) {
     checkState(listener == null, "Already started");
     checkState(!cancelled, "call was cancelled");
-    if (isWaitedFor()) {
+    if (isBlocking()) {
       Blocking.refuseOnLoop();
+      waits = Thread.currentThread();
     }
     listener = observer;
     Status not = refused();
@@ -123,9 +125,14 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
   }
 
   /** Whether it is a blocking stub's, by its executor, the thread that waits: nothing else says. */
-  private boolean isWaitedFor() {
+  private boolean isBlocking() {
     String name = executor.getClass().getName();
     return name.startsWith("io.grpc.stub.ClientCalls$") && name.endsWith("ThreadlessExecutor");
+  }
+
+  /** Whether this thread does nothing but wait for the call once it is made. */
+  final boolean isWaitedFor() {
+    return waits == Thread.currentThread(); // with credentials another may make it
   }
 
   /** Why the call is not to begin. */

@@ -3,6 +3,7 @@ package io.trunkcall.grpc;
 import io.grpc.CallOptions;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
+import io.trunkcall.Blocking;
 import io.trunkcall.Method;
 import io.trunkcall.Response;
 import java.util.concurrent.CompletableFuture;
@@ -55,7 +56,10 @@ final class UnaryStub<Q, R> extends StubCall<Q, R> {
         () -> {
           CompletableFuture<Response<R>> result;
           try {
-            result = channel.caller().unary(called, sent, how);
+            result =
+                isWaitedFor()
+                    ? Blocking.unary(channel.caller(), called, sent, how)
+                    : channel.caller().unary(called, sent, how);
           } catch (RuntimeException e) {
             stop(Status.INTERNAL.withDescription(e.getMessage()).withCause(e));
             return;
