@@ -41,10 +41,14 @@ class Answer:
         shown = self.data[: 4 * SHOWN].decode(errors="replace")[:SHOWN]
         return "".join(one if one.isprintable() else " " for one in shown).strip()
 
-    def value(self) -> Any:
-        """Of JSON. Raises RegistryError for what is none, or not well."""
+    def check(self) -> None:
+        """Raises RegistryError for one that is not well."""
         if self.status != 200:
             raise RegistryError(f"{self.who} answered {self.status}: {self.text}")
+
+    def value(self) -> Any:
+        """Of JSON. Raises RegistryError for what is none, or not well."""
+        self.check()
         return read_json(self.who, self.data)
 
 

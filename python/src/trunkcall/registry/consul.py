@@ -4,8 +4,10 @@ the extra `consul`."""
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
 
@@ -28,6 +30,8 @@ MOST_SHORT = 1 << 20  # of other answers
 PIECE = 512  # bytes: the longest text of metadata
 PIECES = MOST_BYTES // (PIECE - 3) + 1  # of a record, in characters of up to four bytes
 NAMED = "trunkcall-"
+_BEGIN = b'{"Node":{'  # of each instance, as Consul writes it; within a text there is a \\ before each "
+_DECODER = json.JSONDecoder()
 
 
 class Consul:
@@ -65,10 +69,10 @@ class Consul:
             while True:
                 began = asyncio.get_running_loop().time()
                 answer = await _ask_health(asking, service, index)
-                found = answer.value()
+                answer.check()
                 index = _index(answer, index)
                 if index:
-                    came, went = looking.look(found)
+                    came, went = looking.look(answer)
                     if not looking.told:
                         watcher.all(came)
                     elif came or went:
@@ -127,17 +131,26 @@ def joined(meta: Mapping[str, str]) -> bytes:
     return "".join(found).encode("utf-8", "surrogatepass")
 
 
-def _instances(service: str, found: Any) -> Iterator[tuple[str, bytes]]:
-    """The ids and records of those that are not critical, of an answer. Raises RegistryError."""
+_Instance = tuple[str, bytes] | None  # the id and record of an instance, None of one that is critical
+
+
+def _instance(service: str, one: Any) -> _Instance:
+    """Of one that an answer has. Raises RegistryError."""
     try:
-        for one in found:
-            if all(check["Status"] != "critical" for check in one["Checks"]):
-                instance = one["Service"]
-                name = str(instance["ID"])
-                ident = name.removeprefix(f"{service}/")
-                yield f"consul:{name}" if ident == name else ident, joined(instance["Meta"] or {})
+        if any(check["Status"] == "critical" for check in one["Checks"]):
+            return None
+        instance = one["Service"]
+        name = str(instance["ID"])
+        ident = name.removeprefix(f"{service}/")
+        return f"consul:{name}" if ident == name else ident, joined(instance["Meta"] or {})
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise in_order("Consul", error) from None
+
+
+def _parts(data: bytes) -> list[bytes] | None:
+    """What stands for each instance in an answer, as Consul writes them; None if it is written otherwise."""
+    begin, *parts = data.split(_BEGIN)
+    return parts if begin.strip() == b"[" else None
 
 
 class Looking:
@@ -146,20 +159,56 @@ class Looking:
     def __init__(self, service: str) -> None:
         self.told = False
         self._service = service
+        self._read: dict[bytes, _Instance] = {}  # by the digest of what was said of each
         self._known: dict[str, bytes] = {}
         self._account = Account()
 
-    def look(self, found: Any) -> tuple[list[Entry], list[str]]:
+    def look(self, answer: Answer) -> tuple[list[Entry], list[str]]:
         """What came or changed, and the ids of what went, of an answer. Raises RegistryError."""
         there: dict[str, bytes] = {}
-        for ident, data in _instances(self._service, found):
-            there.setdefault(ident, data)
+        for one in self._instances(answer):
+            if one is not None:
+                there.setdefault(*one)
         went = [ident for ident in self._known if ident not in there]
         for ident in went:
             self._account.remove(ident)
         came = [self._account.put(ident, data) for ident, data in there.items() if self._known.get(ident) != data]
         self._known = there
         return came, went
+
+    def _instances(self, answer: Answer) -> Sequence[_Instance]:
+        """All of an answer. Each answer has all instances, nearly all of them as they were: those are not read again,
+        which would hold the event loop up for longer than all else that a change brings about."""
+        parts = _parts(answer.data)
+        found = None if parts is None else self._new(parts)
+        if found is None:
+            try:
+                return [_instance(self._service, one) for one in answer.value()]
+            except TypeError as error:
+                raise in_order("Consul", error) from None
+        self._read = found
+        return list(found.values())
+
+    def _new(self, parts: list[bytes]) -> dict[bytes, _Instance] | None:
+        """The instances of the parts of an answer; None if they are not what they look like."""
+        found: dict[bytes, _Instance] = {}
+        for number, part in enumerate(parts, 1):
+            follows = b"]" if number == len(parts) else b","
+            if not part.rstrip().endswith(follows):
+                return None
+            digest = blake2b(part, digest_size=16).digest()
+            if digest in self._read:
+                found[digest] = self._read[digest]
+                continue
+            try:
+                text = (_BEGIN + part).decode()
+                one, end = _DECODER.raw_decode(text)
+            except (ValueError, RecursionError):
+                return None
+            if text[end:].strip() != follows.decode():
+                return None
+            found[digest] = _instance(self._service, one)
+        return found
 
 
 class Keeping:
@@ -173,8 +222,7 @@ class Keeping:
 
     async def _act(self, what: str, body: Any, within: float) -> None:
         answer = await self._asking.ask("PUT", f"/v1/agent/{what}", body, within=within, most=MOST_SHORT)
-        if answer.status != 200:
-            answer.value()
+        answer.check()
 
     async def put(self) -> None:
         """Registers the records. Raises RegistryError where another server is published."""
