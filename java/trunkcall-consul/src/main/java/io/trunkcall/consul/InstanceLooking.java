@@ -12,9 +12,10 @@ import java.io.InputStream;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 
 /**
  * What a watcher knows of a service. Consul tells of a change by telling all; what of that is new
@@ -24,11 +25,14 @@ final class InstanceLooking {
   private static final Duration WAITS = Duration.ofSeconds(60); // for a change
   // Consul itself waits up to a sixteenth longer.
   private static final Duration ANSWERED = WAITS.plus(WAITS.dividedBy(16)).plus(Agent.ANSWERED);
-  private static final long AT_LEAST = 20; // ms between two questions
+  private static final long AT_LEAST = 20; // ms from one question to the next
+  private static final Map<String, byte[]> NOTHING = Map.of();
 
   private final Agent agent;
   private final String service;
   private final Duration answered;
+  private final Account account = new Account();
+  private Map<String, byte[]> known = NOTHING; // the records by id, as Consul told them last
 
   InstanceLooking(Agent agent, String service) {
     this(agent, service, ANSWERED);
@@ -46,6 +50,7 @@ final class InstanceLooking {
     long index = 0;
     while (true) {
       // At first consistent, or a server that has just been started may tell of its past.
+      long asked = System.nanoTime();
       String how =
           index == 0 ? "?consistent" : "?index=" + index + "&wait=" + WAITS.toSeconds() + "s";
       HttpResponse<InputStream> answer = agent.get("health/service/" + service + how, answered);
@@ -55,11 +60,11 @@ final class InstanceLooking {
         }
         long next = index(answer);
         if (next > index) {
-          watcher.all(entries(body));
+          take(body, watcher);
         }
         index = next < index ? 0 : next; // less: Consul has begun anew, and is not believed
       }
-      Thread.sleep(AT_LEAST);
+      Thread.sleep(Math.max(AT_LEAST - (System.nanoTime() - asked) / 1_000_000, 0));
     }
   }
 
@@ -72,25 +77,37 @@ final class InstanceLooking {
     }
   }
 
-  private List<Entry> entries(InputStream body) throws IOException {
-    Account account = new Account();
-    Set<String> known = new HashSet<>();
-    List<Entry> entries = new ArrayList<>();
+  /** Tells what is new in an answer, which has all instances. */
+  private void take(InputStream body, Watcher watcher) throws IOException {
+    Map<String, byte[]> there = new HashMap<>();
+    List<Entry> came = new ArrayList<>();
     try (JsonParser json = Instance.JSON.createParser(body)) {
       json.nextToken();
       Instance.expect(json, JsonToken.START_ARRAY);
       while (json.nextToken() == JsonToken.START_OBJECT) {
         Instance one = Instance.read(json);
         String id = id(one);
-        if (!one.critical() && known.add(id)) { // else another agent has it as well
-          entries.add(account.put(id, one.data()));
+        byte[] data = one.data();
+        if (one.critical() || there.putIfAbsent(id, data) != null) { // another agent has it as well
+          continue;
+        }
+        if (!Arrays.equals(data, known.get(id))) {
+          came.add(account.put(id, data));
         }
       }
       Instance.expect(json, JsonToken.END_ARRAY);
     } catch (JacksonException broken) {
       throw new RegistryException("Consul's answer: " + broken.getOriginalMessage(), broken);
     }
-    return entries;
+    List<String> went = known.keySet().stream().filter(id -> !there.containsKey(id)).toList();
+    went.forEach(account::remove);
+    boolean first = known == NOTHING;
+    known = there;
+    if (first) {
+      watcher.all(came);
+    } else if (!came.isEmpty() || !went.isEmpty()) {
+      watcher.change(came, went);
+    }
   }
 
   /** What others have registered is rubbish under its own name, which is no id. */
