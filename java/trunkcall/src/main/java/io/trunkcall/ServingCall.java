@@ -68,7 +68,7 @@ final class ServingCall extends ServedCall implements Here {
 
   /** Whether the loop's own thread may ever run its handler. */
   boolean mayRunHere() {
-    return pipe == null && !incoming.oneway() && !served.handler.answersLater();
+    return pipe == null && !incoming.oneway();
   }
 
   @Override
