@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from types import FrameType
 from typing import Any
 
 
@@ -55,12 +57,20 @@ async def stopping_on_signals(
 
 def _default() -> tuple[int, ...]:
     """Those that do what they do in any program, where this task is all that the program runs."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or not _is_main():
         return ()
-    of_runner = getattr(signal.getsignal(signal.SIGINT), "keywords", {})  # the handler of asyncio.Runner
-    if of_runner.get("main_task") is not asyncio.current_task():
-        return ()
-    return (signal.SIGINT, *((signal.SIGTERM,) if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL else ()))
+    of_runner = "main_task" in getattr(signal.getsignal(signal.SIGINT), "keywords", {})  # asyncio.Runner's handler
+    default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    return (*((signal.SIGINT,) if of_runner else ()), *((signal.SIGTERM,) if default else ()))
+
+
+def _is_main() -> bool:
+    """Whether the current task is what `asyncio.run` runs. Its runner tells nobody but its handler of SIGINT, and has
+    none where that is ignored, as it is in what a shell without a terminal has put into the background."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) != ("asyncio.runners", "run"):
+        frame = frame.f_back
+    return frame is not None and frame.f_locals.get("task") is asyncio.current_task()
 
 
 @contextlib.contextmanager

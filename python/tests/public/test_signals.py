@@ -68,6 +68,33 @@ async def main():
 asyncio.run(main())
 """
 
+IGNORING = """
+import asyncio, os, signal
+import trunkcall
+
+class Told(trunkcall.Server):
+    async def listen(self, where, *, reuse_port=False):
+        await super().listen(where, reuse_port=reuse_port)
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0)
+        assert not self.leaving.is_set()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await self.leaving.wait()
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+asyncio.run(Told().serve("127.0.0.1:0"))
+assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+print("ignored")
+"""
+
+REGISTRY = """
+import asyncio, os, signal
+from trunkcall import registry
+
+asyncio.run(registry.serve("127.0.0.1:0", listening=lambda where: os.kill(os.getpid(), signal.SIGTERM)))
+print("ended")
+"""
+
 BETWEEN = """
 import asyncio, os, signal
 import trunkcall
@@ -103,9 +130,25 @@ class Signals(unittest.TestCase):
         self.assertIn("True True", done.stdout)
         self.assertNotIn("answered", done.stdout)
 
+    def test_who_ignores_one_signal_ends_in_order_with_the_other(self) -> None:
+        for ignored, sign in ((signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)):
+            with self.subTest(sign.name):
+                program = f"import signal; signal.signal({int(ignored)}, signal.SIG_IGN)\n{PROGRAM}"
+                done = run(program, str(int(sign)), "1")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn("b'answered'", done.stdout)
+
+    def test_an_ignored_signal_stays_ignored(self) -> None:
+        done = run(IGNORING)
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, "ignored"), done.stderr)
+
     def test_who_handles_signals_is_left_alone(self) -> None:
         done = run(OTHERS)
         self.assertEqual((done.returncode, done.stdout.strip()), (0, "stopped by its owner"), done.stderr)
+
+    def test_a_registry_that_is_served_ends_in_order(self) -> None:
+        done = run(REGISTRY)
+        self.assertEqual((done.returncode, done.stdout.strip(), done.stderr), (0, "ended", ""))
 
     def test_a_signal_between_two_ports_ends_it_in_order(self) -> None:
         done = run(BETWEEN)

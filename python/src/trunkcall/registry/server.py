@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import trunkcall
 from trunkcall import Code, Handler, Limits, ServerCall, StatusError
+from trunkcall.signals import stopping_on_signals
 from trunkcall.status import spelled
 
 from .core import TICKS, Core, Telling
@@ -288,8 +289,9 @@ async def serve(
     logger: logging.Logger | None = None,
     **options: Any,
 ) -> None:
-    """Serves a registry alone at an address, until it is cancelled. `listening` is told where. The options are those of
-    a trunkcall.Server, such as `tls`. Raises as `Server` and `trunkcall.Server.listen`."""
+    """Serves a registry alone at an address, until it is cancelled, or ended by SIGTERM or SIGINT where
+    `trunkcall.Server.serve` is. `listening` is told where. The options are those of a trunkcall.Server, such as `tls`.
+    Raises as `Server` and `trunkcall.Server.listen`."""
     async with Server(state=state, lease=lease, logger=logger) as kept:
         given: dict[str, Any] = {
             "limits": Limits(calls=OPEN_CALLS, message_bytes=MESSAGE_BYTES),
@@ -298,11 +300,17 @@ async def serve(
         }
         async with trunkcall.Server(**given) as server:
             server.register(*kept.handlers())
-            where = await server.listen(address)
+            over = asyncio.Event()
+
+            async def end() -> None:
+                over.set()
+
             try:
-                if listening is not None:
-                    listening(where)
-                await asyncio.Event().wait()
+                async with stopping_on_signals(None, end, end):
+                    where = await server.listen(address)
+                    if listening is not None:
+                        listening(where)
+                    await over.wait()
             finally:
                 await kept.close()  # it ends its calls, and records stay in the file
                 await server.stop(CLOSING_GRACE)
