@@ -299,9 +299,10 @@ class Resolving:
         self._watch._tell_failed()
 
     def _note(self, why: str) -> None:
-        self.reason = f"resolver {self._target.scheme}: {why}"
+        before, self.reason = self.reason, f"resolver {self._target.scheme}: {why}"
         kept = "; the last good set stays" if self.resolved else ""
-        self._log.warning("target %s: %s%s", self._target.text, self.reason, kept)
+        if self.reason != before:
+            self._log.warning("target %s: %s%s", self._target.text, self.reason, kept)
         self._failed()
 
     def _set(self, endpoints: Sequence[Endpoint]) -> None:

@@ -320,7 +320,8 @@ def test_what_a_program_gives_wrongly_is_refused() -> None:
         ("503 Service Unavailable", {"AggregatedStatus": "critical"}, "published"),
         ("200 OK", {"AggregatedStatus": "passing"}, "another server is published under this id"),
         ("429 Too Many Requests", {"AggregatedStatus": "warning"}, "another server is published under this id"),
-        ("503 Service Unavailable", "no leader", "answered what is no JSON"),
+        ("503 Service Unavailable", "no leader", "answered 503: no leader"),
+        ("429 Too Many Requests", "too many connections", "answered 429: too many connections"),
         ("500 Internal Server Error", "no leader", "answered 500: no leader"),
         ("200 OK", {}, "another form than it should: KeyError: 'AggregatedStatus'"),
     ],
@@ -336,7 +337,9 @@ def test_consul_s_agent_is_asked_what_stands_under_a_key(status: str, there: Any
         asked.append(path.partition("?")[0])
         if not path.startswith("/v1/agent/health"):
             return http(b"")
-        return http(there.encode() if isinstance(there, str) else json.dumps(there).encode(), status)
+        if isinstance(there, str):
+            return http(there.encode(), status)
+        return http(json.dumps(there).encode(), status, "Content-Type: application/json\r\n")
 
     async def test() -> None:
         async with answering(answer) as address:

@@ -138,11 +138,12 @@ class _Line:
 class Asking:
     """Asks one of several servers, on one event loop. To be used as `async with`."""
 
-    def __init__(self, hosts: Sequence[str], tls: ssl.SSLContext | None) -> None:
+    def __init__(self, hosts: Sequence[str], tls: ssl.SSLContext | None, first: int = 0) -> None:
+        """`first` is the place of who is asked first, counted round."""
         self.headers: dict[str, str] = {}  # of each request
         self._hosts = hosts
         self._tls = tls
-        self._at = 0  # of `_hosts`, who is asked
+        self._at = first  # of `_hosts`, who is asked
         self._idle: _Line | None = None
 
     async def __aenter__(self) -> Self:

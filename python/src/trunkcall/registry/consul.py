@@ -252,7 +252,8 @@ class Keeping:
         if answer.status == 404:
             return
         # Of one whose checks do not pass the agent answers 429 or 503, with the same.
-        there = read_json(answer.who, answer.data) if answer.status in (429, 503) else answer.value()
+        told = answer.status in (429, 503) and "json" in answer.headers.get("content-type", "")
+        there = read_json(answer.who, answer.data) if told else answer.value()
         try:
             alive, data = there["AggregatedStatus"] != "critical", joined(there["Service"]["Meta"] or {})
         except (AttributeError, LookupError, TypeError, ValueError) as error:

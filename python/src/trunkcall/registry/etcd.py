@@ -8,6 +8,7 @@ import ssl
 from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from itertools import count
 from typing import Any
 
 from .asking import Asking, TooLong, in_order, read_json
@@ -47,10 +48,11 @@ class Etcd:
         self.place = Place(tuple(hosts) if not isinstance(hosts, str) else hosts, root, lease)
         self._tls = tls
         self._user, self._password = user, password
+        self._turn = count()  # who is asked first: another each time, since one may answer nothing, or only errors
 
     async def watch(self, service: str, watcher: Watcher, /) -> None:
         """See Source."""
-        async with Asking(self.place.hosts, self._tls) as asking:
+        async with Asking(self.place.hosts, self._tls, next(self._turn)) as asking:
             etcd = _Api(asking)
             await etcd.begin(self._user, self._password)
             looking = Looking(etcd, f"/{self.place.root}/{service}/", watcher)
@@ -58,7 +60,7 @@ class Etcd:
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
         """See Store."""
-        async with Asking(self.place.hosts, self._tls) as asking:
+        async with Asking(self.place.hosts, self._tls, next(self._turn)) as asking:
             etcd = _Api(asking)
             await etcd.begin(self._user, self._password)
             keeping = Keeping(etcd, self.place, records)

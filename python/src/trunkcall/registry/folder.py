@@ -10,9 +10,12 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from .place import check_held
 from .record import ID_BYTES, MOST_BYTES, InvalidRecord, is_name, parse_at
@@ -53,41 +56,53 @@ class Folder:
         """See Source."""
         looking = Looking(self.path, service)
         first = True
-        while True:
-            began = time.monotonic()
-            came, went = await asyncio.to_thread(looking.look, began)
-            if first:
-                watcher.all(came)
-            elif came or went:
-                watcher.change(came, went)
-            first = False
-            await asyncio.sleep(max(LOOKS, LOOK_PART * (time.monotonic() - began)))
+        with _thread() as on_thread:
+            while True:
+                began = time.monotonic()
+                came, went = await on_thread(looking.look, began)
+                if first:
+                    watcher.all(came)
+                elif came or went:
+                    watcher.change(came, went)
+                first = False
+                await asyncio.sleep(max(LOOKS, LOOK_PART * (time.monotonic() - began)))
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
         """See Store."""
         keeping = Keeping(self.path, records, self._yielded, self._held)
         cleaned = time.monotonic()
         first = True
-        while not await asyncio.to_thread(keeping.is_free, time.monotonic()):  # noqa: ASYNC110  # nothing tells of it
-            await asyncio.sleep(YIELDED)
-        try:
-            while True:
-                await _whole(keeping.write, time.monotonic())
-                if first:
-                    published()
-                first = False
-                await asyncio.sleep(RENEWED)
-                if time.monotonic() - cleaned >= CLEANED:
-                    cleaned = time.monotonic()
-                    await _whole(keeping.clean, cleaned)
-        except asyncio.CancelledError:
-            await asyncio.to_thread(keeping.withdraw)
-            raise
+        with _thread() as on_thread:
+            while not await on_thread(keeping.is_free, time.monotonic()):  # noqa: ASYNC110  # nothing tells of it
+                await asyncio.sleep(YIELDED)
+            try:
+                while True:
+                    await _whole(on_thread(keeping.write, time.monotonic()))
+                    if first:
+                        published()
+                    first = False
+                    await asyncio.sleep(RENEWED)
+                    if time.monotonic() - cleaned >= CLEANED:
+                        cleaned = time.monotonic()
+                        await _whole(on_thread(keeping.clean, cleaned))
+            except asyncio.CancelledError:
+                await on_thread(keeping.withdraw)
+                raise
 
 
-async def _whole(act: Callable[..., None], *arguments: float) -> None:
-    """Carries something out on a thread, to its end even where this is cancelled."""
-    task = asyncio.ensure_future(asyncio.to_thread(act, *arguments))
+@contextmanager
+def _thread() -> Iterator[Callable[..., asyncio.Future[Any]]]:
+    """What carries something out on a thread of its own: those of the event loop may all wait in handlers of users for
+    longer than a lease."""
+    threads = ThreadPoolExecutor(1, "trunkcall folder")
+    try:
+        yield partial(asyncio.get_running_loop().run_in_executor, threads)
+    finally:
+        threads.shutdown(wait=False)
+
+
+async def _whole(task: asyncio.Future[None]) -> None:
+    """Waits for its end even where this is cancelled."""
     try:
         await asyncio.shield(task)
     finally:
@@ -250,6 +265,7 @@ class Keeping:
         self._records = records
         self._yielded = yielded
         self._held = held
+        self._written: dict[Path, float] = {}  # when a file was last written
         self._own: dict[Path, float] = {}  # since when a file has been its own, -inf if it was held from the first
         self._others: dict[Path, tuple[Stamp, float]] = {}  # files of others, and when they changed, by the clock
         self._clock = 0.0  # seconds that it has looked at those
@@ -290,21 +306,27 @@ class Keeping:
             raise
 
     def _is_held(self, path: Path, now: float) -> bool:
-        """Whether a key is held, and not one of a newcomer."""
-        return path in self._own and now >= self._own[path] + LEASE
+        """Whether a key is held, and not one of a newcomer, or of one whose own lease is over."""
+        lasts = now < self._written.get(path, now) + LEASE
+        return lasts and path in self._own and now >= self._own[path] + LEASE
 
     def _write(self, now: float) -> None:
         for one in self._records:
             path = self._path(one)
             self._look(one, path, now)
-            with suppress(FileExistsError):
+            try:
                 path.parent.mkdir()
+            except FileExistsError:
+                pass
+            except FileNotFoundError as error:
+                raise FileNotFoundError(error.errno, error.strerror, str(self._folder)) from None
             handle, name = tempfile.mkstemp(_UNFINISHED, f".{one.record.id}.", path.parent)
             try:
                 with open(handle, "wb") as file:
                     file.write(one.data)
                     os.fchmod(handle, 0o644)
                 os.replace(name, path)
+                self._written[path] = now
             except BaseException:
                 os.unlink(name)
                 raise

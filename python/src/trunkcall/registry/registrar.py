@@ -10,7 +10,7 @@ from trunkcall.backoff import pause
 from trunkcall.server import Server
 
 from .record import InvalidRecord, Record, id_of
-from .store import Store, Written, why_failed
+from .store import Store, Written, is_cancelled, why_failed
 
 _GRPC = ("grpc.health.", "grpc.reflection.")
 _EVERYWHERE = ("0.0.0.0:", "[::]:")
@@ -127,7 +127,6 @@ class Registrar:
             await asyncio.wait(before)
         keys = ", ".join(one.record.key for one in records)
         failures, told, there = 0, False, False
-        own = asyncio.current_task()
 
         def published() -> None:
             nonlocal there
@@ -140,9 +139,13 @@ class Registrar:
             try:
                 await self._store.keep(records, published)
                 why = "the registry keeps it no more"
+            except asyncio.CancelledError:
+                if is_cancelled():
+                    raise
+                why = "it was cancelled"
             except Exception as error:
                 why = why_failed(error)
-                if own is not None and own.cancelling():  # this is told of the withdrawing
+                if is_cancelled():  # this is told of the withdrawing
                     self._log.warning("not withdrawn from a registry in order: %s: %s", keys, why)
                     return
             if there:
@@ -150,5 +153,6 @@ class Registrar:
             failures += 1
             if not told:
                 told = True
-                self._log.warning("not published in a registry: %s: %s", keys, why)
+                named = any(why.startswith(f"{one.record.key}: ") for one in records)
+                self._log.warning("not published in a registry: %s", why if named else f"{keys}: {why}")
             await asyncio.sleep(pause(failures))

@@ -18,8 +18,8 @@ from trunkcall.endpoint import Endpoint
 from trunkcall.resolver import InvalidSet, Watch
 from trunkcall.status import spelled
 
-from .record import check_service
-from .store import Source, why_failed
+from .record import InvalidRecord, check_service
+from .store import Source, is_cancelled, why_failed
 from .view import Entry, View
 
 AT_ONCE = 256  # entries that are read in one turn of the loop
@@ -189,6 +189,10 @@ async def _watch(source: Source, watching: _Watching, service: str) -> None:
         try:
             await source.watch(service, watching)
             why = "the registry tells no more"
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            why = "it was cancelled"
         except Exception as error:
             why = why_failed(error)
         failures = 1 if watching.told > told else failures + 1
@@ -200,8 +204,13 @@ async def _resolve(
     source: Source, watch: _Told, log: logging.Logger, failed: Callable[[_Watching], Awaitable[None]]
 ) -> None:
     """Until `failed` returns, which tells the watcher of endpoints that could not be reached."""
-    check_service(watch.target)
     watching = _Watching(watch.target, watch, log)
+    try:
+        check_service(watch.target)
+    except InvalidRecord as error:  # nothing will ever be found there
+        watch.fail(str(error))
+        await failed(watching)
+        return
     work = asyncio.ensure_future(_watch(source, watching, watch.target))
     try:
         await failed(watching)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -104,6 +105,7 @@ class Server:
         self._stopping = asyncio.Event()
         self._closed = False  # nothing changes any more
         self._runs: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "trunkcall registry")  # those of the event loop may all wait elsewhere
         known, whole = State(), False
         if self._state is not None:
             with suppress(FileNotFoundError):  # as at the first start
@@ -141,6 +143,7 @@ class Server:
             call.wake.set()
         if self._runs is not None:
             await asyncio.wait([self._runs])
+            self._thread.shutdown(wait=False)
             self._runs.result()
 
     async def _run(self) -> None:
@@ -168,7 +171,7 @@ class Server:
             return ""
         data = write_state(self._core.records())
         try:
-            await asyncio.to_thread(write_file, self._state, data)
+            await asyncio.get_running_loop().run_in_executor(self._thread, write_file, self._state, data)
         except OSError as error:
             return spelled(error)
         self._saved = version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,13 @@ def why_failed(error: BaseException) -> str:
     if isinstance(error, StatusError):
         return error.message if error.code is Code.UNAVAILABLE else f"{error.code.name}: {error.message}"
     return spelled(error)
+
+
+def is_cancelled() -> bool:
+    """Whether the current task is being cancelled. What a Source or a Store raises may be the cancellation of another
+    task that it waited for, which is a failure like any other."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 class Watcher(Protocol):

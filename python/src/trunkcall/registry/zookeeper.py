@@ -127,8 +127,15 @@ class _Session:
                 await ended.wait()
 
     def end_later(self, seconds: float) -> None:
-        """Ends it after so many seconds."""
-        self._loop.call_later(seconds, self._begin_end, asyncio.Event())
+        """Ends it after so many seconds, whatever becomes of the event loop."""
+        timer = threading.Timer(seconds, self._close)
+        timer.daemon = True
+        timer.start()
+
+    def _close(self) -> None:
+        with suppress(Exception):
+            self._client.stop()
+            self._client.close()
 
     def _begin_end(self, ended: asyncio.Event) -> None:
         """Ends it on a thread: where nobody answers, that takes as long as a session."""
@@ -136,9 +143,7 @@ class _Session:
             self._away.cancel()
 
         def end() -> None:
-            with suppress(Exception):
-                self._client.stop()
-                self._client.close()
+            self._close()
             self._soon(ended.set)
 
         threading.Thread(target=end, name="trunkcall zookeeper", daemon=True).start()

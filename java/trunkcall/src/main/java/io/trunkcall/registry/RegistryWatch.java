@@ -1,6 +1,6 @@
 package io.trunkcall.registry;
 
-import com.google.protobuf.ByteString;
+import com.google.protobuf.UnsafeByteOperations;
 import com.trunkcall.registry.v1.WatchAnswer;
 import io.trunkcall.Sender;
 import java.util.ArrayDeque;
@@ -20,7 +20,7 @@ final class RegistryWatch extends RegistryCall<WatchAnswer> {
   private static final int MOST_BYTES = 256 << 10; // of records in an answer
 
   private final String service;
-  private final Queue<WatchAnswer> parts = new ArrayDeque<>(); // of what is being told
+  private final Queue<Part> parts = new ArrayDeque<>(); // of what is being told
   private boolean all; // that there is, is to be told
   private Map<String, Optional<Entry>> pending = new LinkedHashMap<>(); // else; empty: it went
 
@@ -75,32 +75,46 @@ final class RegistryWatch extends RegistryCall<WatchAnswer> {
         split(WatchAnswer.Kind.KIND_CHANGE, came, went);
       }
     }
-    return parts.poll();
+    Part next = parts.poll();
+    return next == null ? null : next.answer();
   }
 
-  /** Makes answers of a telling, as many as it takes. */
+  /** Cuts a telling into as many answers as it takes. Each is made when it is taken. */
   private void split(WatchAnswer.Kind kind, Collection<Entry> came, Collection<String> went) {
-    WatchAnswer.Builder part = WatchAnswer.newBuilder().setKind(kind);
+    List<Entry> entries = new ArrayList<>();
     int bytes = 0;
     for (Entry one : came) {
-      if (part.getCameCount() == MOST_ENTRIES || bytes + one.data().length > MOST_BYTES) {
-        parts.add(part.setMore(true).build());
-        part = WatchAnswer.newBuilder().setKind(kind);
+      if (entries.size() == MOST_ENTRIES || bytes + one.data().length > MOST_BYTES) {
+        parts.add(new Part(kind, entries, List.of(), true));
+        entries = new ArrayList<>();
         bytes = 0;
       }
       bytes += one.data().length;
-      part.addCame(
-          com.trunkcall.registry.v1.Entry.newBuilder()
-              .setId(one.id())
-              .setRecord(ByteString.copyFrom(one.data())));
+      entries.add(one);
     }
+    List<String> ids = new ArrayList<>();
     for (String id : went) {
-      if (part.getCameCount() + part.getWentCount() == MOST_ENTRIES) {
-        parts.add(part.setMore(true).build());
-        part = WatchAnswer.newBuilder().setKind(kind);
+      if (entries.size() + ids.size() == MOST_ENTRIES) {
+        parts.add(new Part(kind, entries, ids, true));
+        entries = new ArrayList<>();
+        ids = new ArrayList<>();
       }
-      part.addWent(id);
+      ids.add(id);
     }
-    parts.add(part.build());
+    parts.add(new Part(kind, entries, ids, false));
+  }
+
+  /** What an answer is made of. Those that are not taken hold what the registry has, not copies. */
+  private record Part(WatchAnswer.Kind kind, List<Entry> came, List<String> went, boolean more) {
+    WatchAnswer answer() {
+      WatchAnswer.Builder made = WatchAnswer.newBuilder().setKind(kind).setMore(more);
+      for (Entry one : came) {
+        made.addCame(
+            com.trunkcall.registry.v1.Entry.newBuilder()
+                .setId(one.id())
+                .setRecord(UnsafeByteOperations.unsafeWrap(one.data())));
+      }
+      return made.addAllWent(went).build();
+    }
   }
 }
