@@ -2,12 +2,15 @@ package consul
 
 import (
 	"bytes"
+	"fmt"
 	"hash/maphash"
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +153,51 @@ func TestConsulIsNotAskedForItsPast(t *testing.T) {
 	<-connected
 	if log.Len() > 0 {
 		t.Error("taken:", log.String())
+	}
+}
+
+// Two agents have an instance of one id: the first in the answer counts, and the other once that has gone.
+func TestOfTwoAgentsTheFirstCounts(t *testing.T) {
+	at := func(node, status string) string {
+		return fmt.Sprintf(`{"Node":{"Node":%q},"Service":{"ID":"s/i","Meta":{"trunkcall-0":%q}},"Checks":[{"Status":%q}]}`, node, node, status)
+	}
+	a, b := at("a", "passing"), at("b", "passing")
+	for _, last := range []string{b, at("a", "critical") + "," + b} {
+		l := looking{service: "s", seed: maphash.MakeSeed(), begun: true}
+		told := ""
+		for _, one := range []struct{ answer, want string }{{b, "b"}, {a + "," + b, "a"}, {last, "b"}, {last, "b"}} {
+			known, there, came, err := l.read(strings.NewReader("[" + one.answer + "]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range came {
+				told = string(entry.Data)
+			}
+			l.tell(known, there, nil, &registry.Watcher{})
+			if told != one.want {
+				t.Errorf("of %s the watcher has %s's, want %s's", one.answer, told, one.want)
+			}
+		}
+	}
+}
+
+func TestAnAgentAtAUnixSocket(t *testing.T) {
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "agent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "{}") // without an index
+	}))
+	agent.Listener = listener
+	agent.Start()
+	defer agent.Close()
+	store, err := New(&api.Config{Address: "unix://" + listener.Addr().String()}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Watch(t.Context(), "s", &registry.Watcher{}); err == nil || !strings.Contains(err.Error(), "has the index") {
+		t.Errorf("%v, want an answer of the agent's", err)
 	}
 }
 

@@ -96,7 +96,11 @@ func (l *looking) ask(ctx context.Context, index uint64, w *registry.Watcher) (u
 
 func (l *looking) request(ctx context.Context, index uint64) (*http.Response, error) {
 	config := &l.store.config
-	where := url.URL{Scheme: config.Scheme, Host: config.Address, Path: config.PathPrefix + "/v1/health/service/" + l.service}
+	host := config.Address
+	if strings.HasPrefix(host, "/") { // a Unix socket, which the library's transport dials
+		host = "localhost"
+	}
+	where := url.URL{Scheme: config.Scheme, Host: host, Path: config.PathPrefix + "/v1/health/service/" + l.service}
 	values := url.Values{}
 	if index > 0 {
 		values.Set("index", strconv.FormatUint(index, 10))
@@ -160,8 +164,10 @@ func (l *looking) read(body io.Reader) (known map[uint64]string, there map[strin
 		}
 		digest := maphash.Bytes(l.seed, text)
 		if id, ok := l.known[digest]; ok {
-			known[digest] = id
-			there[id] = ""
+			if _, twice := there[id]; !twice { // else another agent's counts now, and this one is read when that has gone
+				known[digest] = id
+				there[id] = ""
+			}
 			continue
 		}
 		var one instance

@@ -84,6 +84,9 @@ func New(config clientv3.Config, o Options) (*Store, error) {
 	if config.MaxCallRecvMsgSize == 0 {
 		config.MaxCallRecvMsgSize = maxMessage
 	}
+	if config.DialTimeout == 0 {
+		config.DialTimeout = answersWithin // else a user's token is waited for without end
+	}
 	if config.MaxUnaryRetries == 0 {
 		config.MaxUnaryRetries = uint(len(config.Endpoints)) + 1 // each is tried; the pauses after that are the registry's
 	}
@@ -95,7 +98,7 @@ func New(config clientv3.Config, o Options) (*Store, error) {
 
 // open makes a client. It fails, and says why, if etcd cannot be reached: of all else the library would wait for that.
 func (s *Store) open(ctx context.Context) (*clientv3.Client, error) {
-	client, err := clientv3.New(s.config)
+	client, err := s.client(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +112,30 @@ func (s *Store) open(ctx context.Context) (*clientv3.Client, error) {
 		return nil, err
 	}
 	return client, nil // what else is wrong is said of what is wanted
+}
+
+// client makes one, and has a token of the user told, which the library waits for whatever becomes of ctx.
+func (s *Store) client(ctx context.Context) (*clientv3.Client, error) {
+	type result struct {
+		client *clientv3.Client
+		err    error
+	}
+	made := make(chan result, 1)
+	go func() {
+		client, err := clientv3.New(s.config)
+		made <- result{client, err}
+	}()
+	select {
+	case one := <-made:
+		return one.client, one.err
+	case <-ctx.Done():
+		go func() {
+			if one := <-made; one.err == nil {
+				_ = one.client.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
 }
 
 // Watch is registry.Source.

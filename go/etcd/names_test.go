@@ -1,6 +1,8 @@
 package etcd
 
 import (
+	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -42,5 +44,45 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 	if took := time.Since(began); took > answersWithin {
 		t.Errorf("that took %v", took)
+	}
+}
+
+// Nobody answers a user who asks for a token: that is said in time, and ends at once with who wants it.
+func TestNobodyAnswersAUser(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	for _, where := range []string{"127.0.0.1:1", silent.Addr().String()} {
+		store, err := New(clientv3.Config{Endpoints: []string{where}, Username: "root", Password: "p"}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 2)
+			go func() { ended <- store.Watch(ctx, "s", nil) }()
+			go func() { ended <- store.Keep(ctx, nil, nil) }()
+			cancel()
+			for range 2 {
+				ends(t, ended)
+			}
+			go func() { ended <- store.Watch(t.Context(), "s", nil) }() //nolint:contextcheck // by itself
+			ends(t, ended)
+		})
+	}
+}
+
+func ends(t *testing.T, ended <-chan error) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it is watched, or published")
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it does not end")
 	}
 }

@@ -352,7 +352,7 @@ func TestFolderReplacesWhatCannotBeLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours := instance(t, "a")
-	k := keeping{folder: folder, records: []Written{ours}, held: NewFolder(folder).wasHeld, own: map[string]time.Time{}}
+	k := keeping{folder: folder, records: []Written{ours}, held: NewFolder(folder).wasHeld, own: map[string]time.Time{}, renewed: map[string]time.Time{}}
 	began := time.Now()
 	if err := k.write(began); err != nil {
 		t.Fatal(err)
@@ -363,6 +363,41 @@ func TestFolderReplacesWhatCannotBeLookedAt(t *testing.T) {
 	put(t, lease, string(written(t, Record{Service: "users", ID: "a", Addresses: []string{"other:1"}}).Data))
 	if err := k.write(began.Add(renewEach)); err == nil {
 		t.Error("it holds what it cannot tell that nobody had")
+	}
+}
+
+// Who was stopped for longer than a lease finds another there, which holds the key by then.
+func TestFolderIsHeldNoLongerThanALease(t *testing.T) {
+	folder := t.TempDir()
+	lease := filepath.Join(folder, "users", "a.lease")
+	made := func(r Written) *keeping {
+		return &keeping{
+			folder: folder, records: []Written{r}, held: NewFolder(folder).wasHeld, logger: slog.New(slog.DiscardHandler),
+			own: map[string]time.Time{}, renewed: map[string]time.Time{},
+		}
+	}
+	other := written(t, Record{Service: "users", ID: "a", Addresses: []string{"other:1"}})
+	first, second := made(instance(t, "a")), made(other)
+	began := time.Now()
+	for _, at := range []time.Duration{0, leaseFor - time.Second} {
+		if err := first.write(began.Add(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, lease, string(other.Data))
+	if err := first.write(began.Add(2*leaseFor - 2*time.Second)); err != nil {
+		t.Error("in time, and", err)
+	}
+	for _, at := range []time.Duration{4 * leaseFor, 5 * leaseFor} {
+		if err := second.write(began.Add(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.write(began.Add(5*leaseFor + time.Second)); err == nil || err.Error() != "users/a: "+underThisID {
+		t.Error("it was stopped for longer, and", err)
+	}
+	if data, err := os.ReadFile(lease); err != nil || !bytes.Equal(data, other.Data) {
+		t.Errorf("%s, %v", data, err)
 	}
 }
 
@@ -391,7 +426,7 @@ func TestFolderIsNeverReadTorn(t *testing.T) {
 			r := Record{Service: "users", ID: fmt.Sprint("i", n), Addresses: []string{"a:1"}, Attributes: map[string]string{}}
 			for i := range 50 {
 				r.Attributes[fmt.Sprint("k", i%10)] = strings.Repeat("v", 100*(i%10))
-				k := keeping{folder: folder, records: []Written{written(t, r)}, held: NewFolder(folder).wasHeld, own: map[string]time.Time{}}
+				k := keeping{folder: folder, records: []Written{written(t, r)}, held: NewFolder(folder).wasHeld, own: map[string]time.Time{}, renewed: map[string]time.Time{}}
 				if err := k.write(time.Now()); err != nil {
 					t.Error(err)
 				}

@@ -20,7 +20,7 @@ func (f *Folder) Keep(ctx context.Context, records []Written, published func()) 
 	}
 	k := keeping{
 		folder: f.path, records: records, logger: loggerOf(ctx), held: f.wasHeld,
-		seen: map[string]unclean{}, own: map[string]time.Time{},
+		seen: map[string]unclean{}, own: map[string]time.Time{}, renewed: map[string]time.Time{},
 	}
 	if err := f.untilFree(ctx, &k); err != nil {
 		return nil //nolint:nilerr // it is withdrawn, and has written nothing
@@ -74,7 +74,7 @@ func (f *Folder) remember(k *keeping, err error) {
 	}
 	for i := range k.records {
 		path := k.path(&k.records[i])
-		if since, ok := k.own[path]; ok && isHeld(since, time.Now()) {
+		if k.isHeld(path, time.Now()) {
 			f.held[yielded{path, string(k.records[i].Data)}] = true
 		}
 	}
@@ -89,9 +89,6 @@ func (f *Folder) wasHeld(path, data string) bool {
 	delete(f.held, one)
 	return held
 }
-
-// isHeld reports whether a key is held, and nobody's who has just come, whose file has been its own since then.
-func isHeld(since, now time.Time) bool { return since.IsZero() || now.Sub(since) >= leaseFor }
 
 // untilFree waits until each file of k that was left to another server has gone, or its lease is over.
 func (f *Folder) untilFree(ctx context.Context, k *keeping) error {
@@ -136,12 +133,22 @@ type keeping struct {
 	held    func(path, data string) bool // whether a record's key was held when its keeping failed; told once
 	seen    map[string]unclean           // by path
 	own     map[string]time.Time         // since when a file has been its own, by path; 0: nobody else had it before
+	renewed map[string]time.Time         // when a file was last written, by path
 }
 
 // unclean is a file that may have been left behind.
 type unclean struct {
 	info  fs.FileInfo
 	since time.Time
+}
+
+// isHeld reports whether a key is held: not of one who has just come, or whose own lease was over.
+func (k *keeping) isHeld(path string, now time.Time) bool {
+	since, ok := k.own[path]
+	if renewed, written := k.renewed[path]; written && now.Sub(renewed) >= leaseFor {
+		return false
+	}
+	return ok && (since.IsZero() || now.Sub(since) >= leaseFor)
 }
 
 func (k *keeping) path(r *Written) string {
@@ -171,6 +178,7 @@ func (k *keeping) write(now time.Time) error {
 		if err != nil {
 			return errors.Join(err, os.Remove(f.Name()))
 		}
+		k.renewed[k.path(r)] = now
 	}
 	return nil
 }
@@ -186,7 +194,7 @@ func (k *keeping) look(r *Written, now time.Time) error {
 		gone = errors.Is(err, fs.ErrNotExist) // by now
 	}
 	own := err == nil && bytes.Equal(data, r.Data)
-	since, renews := k.own[path]
+	_, renews := k.own[path]
 	held := !renews && k.held(path, string(r.Data)) // once
 	switch {
 	case !renews && (gone || held && own):
@@ -202,7 +210,7 @@ func (k *keeping) look(r *Written, now time.Time) error {
 		return nil //nolint:nilerr // the same
 	}
 	taken := &errTaken{r.Key(), yielded{path, string(r.Data)}}
-	if !isHeld(since, now) {
+	if !k.isHeld(path, now) {
 		return taken
 	}
 	k.logger.Warn(taken.Error())
