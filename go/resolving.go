@@ -33,7 +33,8 @@ func (w *Watch) Target() string { return w.of.rest }
 // set stays. The slice is copied, but not the addresses and attributes of its endpoints.
 func (w *Watch) Set(endpoints []Endpoint) error { return w.of.set(endpoints) }
 
-// Fail says why there is no set, or none that is newer, while the resolver goes on. It is logged each time. The last good
+// Fail says why there is no set, or none that is newer, while the resolver goes on. It is logged, once
+// for the same error in a row. The last good
 // set stays; as long as there was none, calls fail or wait as if Resolve had returned err.
 func (w *Watch) Fail(err error) { w.of.failing(err, true) }
 
@@ -53,6 +54,7 @@ type resolving struct {
 	mu      sync.Mutex // taken before endpoints.mu
 	good    uint64     // sets that were good
 	refused bool       // something was, since the last of them
+	noted   string     // what was logged last; empty since there was a good set
 	applied time.Time  // when the last one was
 	next    []Endpoint // to be applied; nil: none
 	last    []Endpoint // that was applied, without what was repeated in it
@@ -127,6 +129,13 @@ func (r *resolving) refuse(why error) {
 func (r *resolving) failing(why error, told bool) {
 	err := fmt.Errorf("resolver %s: %w", r.scheme, why)
 	r.client.endpoints.failed(err)
+	r.mu.Lock()
+	again := r.noted == err.Error()
+	r.noted = err.Error()
+	r.mu.Unlock()
+	if again {
+		return
+	}
 	args := []any{"target", r.client.target, "error", err}
 	if told {
 		r.client.options.journal.warn("resolver failed", args...)
@@ -151,7 +160,7 @@ func (r *resolving) set(set []Endpoint) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.good++
-	r.refused = false
+	r.refused, r.noted = false, ""
 	waits := r.next != nil
 	r.next = set
 	if wait := time.Until(r.applied.Add(betweenSets)); wait > 0 {

@@ -252,6 +252,7 @@ class Resolving:
         self._failed = failed
         self._log = log
         self._watch = Watch(target.rest, self._set, self._note)
+        self._noted = ""  # what was logged last; empty since there was a good set
         self._last: list[Endpoint] = []
         self._sets = GoodSets()
         self._pending: list[Resolved] | None = None
@@ -299,9 +300,10 @@ class Resolving:
         self._watch._tell_failed()
 
     def _note(self, why: str) -> None:
-        before, self.reason = self.reason, f"resolver {self._target.scheme}: {why}"
+        self.reason = f"resolver {self._target.scheme}: {why}"
         kept = "; the last good set stays" if self.resolved else ""
-        if self.reason != before:
+        if self.reason != self._noted:
+            self._noted = self.reason
             self._log.warning("target %s: %s%s", self._target.text, self.reason, kept)
         self._failed()
 
@@ -309,6 +311,7 @@ class Resolving:
         try:
             given = _listed(endpoints)
             if self.resolved and given == self._last:
+                self._noted = ""
                 return
             found = self._sets.next(given)
         except InvalidSet as error:
@@ -316,7 +319,7 @@ class Resolving:
             raise
         if len(found) < len(given):
             self._log.warning("target %s: endpoints stand twice in a set; the first counts", self._target.text)
-        self.resolved, self.reason, self._last = True, "", given
+        self.resolved, self.reason, self._noted, self._last = True, "", "", given
         if self._settled is None:
             self._apply(found)
             self._settled = asyncio.get_running_loop().call_later(SETTLING, self._settle)

@@ -39,6 +39,7 @@ final class FolderKeeping {
   private final Set<Yielded> yielded;
   private final Set<Yielded> held;
   private final Map<Path, Long> own = new HashMap<>(); // since when a file has been its own
+  private final Map<Path, Long> renewed = new HashMap<>(); // when a file was last written
   private final Map<Path, Unchanged> others = new HashMap<>(); // by the clock of `looked`
   private final LookedTime looked = new LookedTime();
   private Map<Path, Unchanged> seen = new HashMap<>(); // what may have been left behind
@@ -135,13 +136,20 @@ final class FolderKeeping {
       writeAll(now);
     } catch (IOException | RuntimeException failed) {
       for (Written one : records) {
-        Long since = own.get(path(one));
-        if (since != null && now - since >= Folder.LEASE) {
+        if (isHeld(path(one), now)) {
           held.add(yielded(one));
         }
       }
       throw failed;
     }
+  }
+
+  /** Whether a key is held: not of one who has just come, or whose own lease was over. */
+  private boolean isHeld(Path path, long now) {
+    Long since = own.get(path);
+    return since != null
+        && now - since >= Folder.LEASE
+        && now - renewed.getOrDefault(path, now) < Folder.LEASE;
   }
 
   private void writeAll(long now) throws IOException {
@@ -154,6 +162,7 @@ final class FolderKeeping {
         // It has been made by whoever was first.
       }
       replace(path, "." + one.record().id() + ".", one.data(), "rw-r--r--");
+      renewed.put(path, now);
     }
   }
 
@@ -170,8 +179,7 @@ final class FolderKeeping {
     } catch (IOException unreadable) {
       // It is rubbish.
     }
-    Long since = own.get(path);
-    if (since == null) {
+    if (!own.containsKey(path)) {
       boolean holds = held.remove(yielded(one)) && Arrays.equals(data, one.data());
       own.put(path, holds || !there ? HELD : now);
       return;
@@ -179,7 +187,7 @@ final class FolderKeeping {
     try {
       one.checkReplaces(data);
     } catch (RegistryException taken) {
-      if (now - since < Folder.LEASE) {
+      if (!isHeld(path, now)) {
         yielded.add(yielded(one));
         throw taken;
       }

@@ -19,6 +19,8 @@ import org.jspecify.annotations.Nullable;
  * thread may use it.
  */
 public final class Registrar implements io.trunkcall.Registrar {
+  private static final int MOST_TOLD = 8; // keys
+
   private final Store store;
   private final Published said;
   private final CompletableFuture<@Nullable Void> published = new CompletableFuture<>();
@@ -110,8 +112,18 @@ public final class Registrar implements io.trunkcall.Registrar {
     Keeping(List<Written> records, List<CompletableFuture<?>> before) {
       this.records = records;
       this.before = CompletableFuture.allOf(before.toArray(CompletableFuture<?>[]::new));
-      this.keys = records.stream().map(Written::toString).collect(Collectors.joining(", "));
+      this.keys = keys(records);
       thread.setDaemon(true);
+    }
+
+    /** For people: the log has room for so many, and for what is said of them. */
+    private static String keys(List<Written> records) {
+      int more = records.size() - MOST_TOLD;
+      return records.stream()
+              .limit(MOST_TOLD)
+              .map(Written::toString)
+              .collect(Collectors.joining(", "))
+          + (more > 0 ? " and " + more + " more" : "");
     }
 
     /** Whether all that it keeps is to be kept. */
@@ -163,7 +175,8 @@ public final class Registrar implements io.trunkcall.Registrar {
         failures++;
         if (!told) {
           told = true;
-          RegistryLog.warn("not published in a registry: " + keys + ": " + why);
+          boolean named = records.stream().anyMatch(one -> why.startsWith(one + ": "));
+          RegistryLog.warn("not published in a registry: " + (named ? why : keys + ": " + why));
         }
         try {
           Thread.sleep(Backoff.pause(failures, ThreadLocalRandom.current()).toMillis() + 1);

@@ -233,4 +233,22 @@ final class FolderSharedTest {
     keeping(at("b:1"), left).keep(() -> {});
     assertStands(at("a:1"));
   }
+
+  @Test
+  void whoHasNotRenewedForALeaseYields() throws Exception {
+    Written ours = at("a:1");
+    Written other = at("b:1");
+    FolderKeeping first = keeping(ours, yielded);
+    first.write(0);
+    first.write(14 * SECOND);
+    put(other.data());
+    first.write(28 * SECOND); // in time
+    assertStands(ours);
+
+    FolderKeeping second = keeping(other, Set.of());
+    second.write(60 * SECOND);
+    second.write(75 * SECOND);
+    assertTaken(first, 76 * SECOND);
+    assertStands(other);
+  }
 }

@@ -32,6 +32,7 @@ public final class Endpoints {
   public record Settings(int connections, int most, Duration idleTimeout) {}
 
   final Clockwork clockwork;
+  private final String target; // for people
   final Opener opener;
   final Listener listener;
   final RandomGenerator random;
@@ -88,6 +89,7 @@ public final class Endpoints {
       Executor threads,
       RandomGenerator random) {
     this.clockwork = clockwork;
+    this.target = target.text();
     this.balancer = balancer;
     this.choosing = new Choosing(this, balancer);
     this.lazy = balancer.lazy();
@@ -255,6 +257,8 @@ public final class Endpoints {
         System.Logger.Level.WARNING,
         "endpoint ejected: "
             + endpoint.endpoint().identity()
+            + " of "
+            + target
             + ", for "
             + time.toMillis() / 1000.0
             + " s",

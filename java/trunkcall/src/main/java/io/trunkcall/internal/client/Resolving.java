@@ -37,6 +37,7 @@ final class Resolving {
   private boolean resolved; // there is a good set
   private boolean goodSince; // one came since the resolver last failed
   private int failures;
+  private String noted = ""; // what was logged last; empty since there was a good set
   private List<Endpoint> last = List.of();
   private @Nullable List<Resolved> pending;
   private Clockwork.@Nullable Timer settling; // until then sets are kept back
@@ -178,9 +179,12 @@ final class Resolving {
 
   private void note(String why) {
     reason = target.resolverName() + ": " + why;
-    String kept = resolved ? "; the last good set stays" : "";
-    listener.log(
-        System.Logger.Level.WARNING, "target " + target.text() + ": " + reason + kept, null);
+    if (!reason.equals(noted)) {
+      noted = reason;
+      String kept = resolved ? "; the last good set stays" : "";
+      listener.log(
+          System.Logger.Level.WARNING, "target " + target.text() + ": " + reason + kept, null);
+    }
     failed.run();
   }
 
@@ -190,6 +194,7 @@ final class Resolving {
       return;
     }
     goodSince = true;
+    noted = "";
     if (found.size() < given.size()) {
       listener.log(
           System.Logger.Level.WARNING,

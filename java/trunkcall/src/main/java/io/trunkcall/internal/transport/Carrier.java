@@ -86,6 +86,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
     Sockets sockets = Loops.of(loop).sockets;
     this.remote = Spelling.remote(channel, sockets);
     this.local = Spelling.local(channel, sockets);
+    session.named(remote);
     this.tls = channel.pipeline().get(SslHandler.class);
     this.outlet = new Outlet(channel, session);
     this.ticker = new Ticker(loop, this::tick);
@@ -393,10 +394,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
     ticker.stop();
     closing.over();
     String told = fault == null ? "closed" : Faults.text(fault);
-    String text = why;
-    if (text.isEmpty()) {
-      text = fault == null ? told : "the connection was lost: " + told;
-    }
+    String text = why.isEmpty() ? told : why;
     try {
       session.lost(Clock.micros(), text);
     } finally {

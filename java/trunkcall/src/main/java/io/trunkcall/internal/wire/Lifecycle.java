@@ -268,7 +268,7 @@ final class Lifecycle {
   }
 
   private void endCalls(String text, @Nullable Delivery known, boolean lost) {
-    session.caller.endAll(Code.UNAVAILABLE, "the connection ended: " + text, known, lost);
+    session.caller.endAll(Code.UNAVAILABLE, session.connection() + " ended: " + text, known, lost);
     session.callee.stopAll();
   }
 

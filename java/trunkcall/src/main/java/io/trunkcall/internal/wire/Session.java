@@ -59,6 +59,7 @@ public final class Session {
   final LateCalls lateCalls;
   final Lifecycle lifecycle;
   final Reader reader;
+  private String remote = ""; // address of the other end, for people
   long now;
   Settings peer = Settings.DEFAULTS;
   int peerWindow = Preface.INITIAL_WINDOW;
@@ -67,6 +68,16 @@ public final class Session {
   boolean settling; // the session is to close once all is done
   int plainSend; // the longest message that always fits a CALL or RESULT of its own
   private final boolean[] knownCodecs = new boolean[16];
+
+  /** Has the ends of calls name the address of the other end. */
+  public void named(String remote) {
+    this.remote = remote;
+  }
+
+  /** The connection, for people. */
+  String connection() {
+    return remote.isEmpty() ? "the connection" : "the connection to " + remote;
+  }
 
   /** The side of a connection that {@code initiator} says, serving {@code methods}. */
   public Session(
