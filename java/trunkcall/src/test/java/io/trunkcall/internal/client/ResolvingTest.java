@@ -87,6 +87,7 @@ final class ResolvingTest {
     for (int n = 1; n < asked.size(); n++) {
       assertTrue(asked.get(n) - asked.get(n - 1) <= Backoff.longest(n).toMillis() + 1);
     }
+    assertEquals(1, bench.logged.size(), "the same reason is logged once");
     assertTrue(bench.logged.get(0).startsWith("WARNING target test:rest: resolver test: "));
   }
 
