@@ -90,7 +90,7 @@ func (o *opening) watched(conn *Connection) *attempt {
 	a.endpoint, a.picks, a.passage, a.at = nil, nil, o.passage, nil
 	if s != nil {
 		a.endpoint = conn.redialer.endpoint
-		if o.chose != nil {
+		if o.chose != nil && o.picked {
 			a.picks = s.observer
 		}
 	}

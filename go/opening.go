@@ -26,6 +26,7 @@ type opening struct {
 	not      *EndpointState    // better avoided
 	tried    []*EndpointState  // of a hedge: chosen only if no other is available
 	chose    *snapshot         // what the endpoint was last chosen from; nil: the caller said the connection
+	picked   bool              // by its picker, and not by the policy file
 	waiter   *waiter           // nil until it has to wait
 	packed   *transport.Buffer // the request as it is sent, if that is compressed
 	asked    int64             // when, if attempts are told of, as roles.Clock has it; so is now
@@ -215,7 +216,7 @@ func (o *opening) pick() (conn *Connection, wait bool, err error) {
 
 // choose returns the endpoint of the call, nil: none for now.
 func (o *opening) choose(s *snapshot) (*EndpointState, error) {
-	o.chose = s
+	o.chose, o.picked = s, false
 	if s.only != nil {
 		return s.only, nil
 	}
@@ -235,24 +236,38 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 	w := o.waits()
 	o.show()
 	w.pick = Pick{Context: o.ctx, Method: *o.method, Metadata: o.out.Metadata, Not: o.not}
-	if len(o.tried) > 0 {
-		if e := among.elsewhere(s, &w.pick, o.tried); e != nil {
-			w.pick = Pick{}
-			return e, nil
-		}
+	e, chosen, err := s.chosen(among, &w.pick, o.tried)
+	if !chosen && err == nil {
+		o.picked = true
+		e, err = s.pick(&w.pick)
+		e = s.usable(e)
 	}
-	if among != nil {
-		e := among.choose(s, &w.pick)
-		w.pick = Pick{}
-		return e, nil
-	}
-	e, err := s.pick(&w.pick)
 	w.pick = Pick{}
 	if err != nil {
 		o.route.options.log(slog.LevelError, "picker failed", "method", o.method.Name, "error", err)
 		return nil, local(Errorf(Internal, "%v", err), NotSent)
 	}
-	return s.usable(e), nil
+	return e, nil
+}
+
+// chosen is the endpoint that a policy file has chosen among the endpoints, or one where no attempt of the call was; ok
+// reports whether that decides. The key of a user's balancer that panics fails the call, as a picker does.
+func (s *snapshot) chosen(among *chooser, p *Pick, tried []*EndpointState) (e *EndpointState, ok bool, err error) {
+	done := false
+	defer func() {
+		if !done {
+			e, err = nil, s.broken(recover())
+		}
+	}()
+	if len(tried) > 0 {
+		e = among.elsewhere(s, p, tried)
+	}
+	ok = e != nil || among != nil
+	if e == nil && among != nil {
+		e = among.choose(s, p)
+	}
+	done = true
+	return e, ok, nil
 }
 
 // usable is the endpoint that was picked, or another where that has begun to fail just now: the next picker will not say
