@@ -216,7 +216,7 @@ func (p *passage) ended(e *wire.Ending, at *EndpointState, now time.Duration) {
 		o.ended(at, end)
 	}
 	if p.leaves {
-		p.call.rules.concurrency.leave(p.call.entered, policy.SampleOf(end))
+		p.call.rules.concurrency.leave(p.call.entered, policy.SampleOf(end).OfStream())
 	}
 }
 

@@ -89,6 +89,51 @@ func TestAnAdaptiveLimitOfAServerFollowsItsHandlers(t *testing.T) {
 	})
 }
 
+// How long a stream stays open says nothing of capacity.
+func TestAnAdaptiveLimitDoesNotTakeOpenStreamsForSlowCalls(t *testing.T) {
+	for _, side := range []string{"concurrency", "server_concurrency"} {
+		t.Run(side, func(t *testing.T) {
+			a := &repeatedly{answer: takes(10 * time.Millisecond)}
+			path := policyFile(t, "defaults:\n  "+side+":\n"+adaptive)
+			synctest.Test(t, func(t *testing.T) {
+				server, client, delivery := []trunkcall.ServerOption{}, []trunkcall.ClientOption{}, trunkcall.NotSent
+				if side == "concurrency" {
+					client = append(client, trunkcall.WithPolicyFile(path))
+				} else {
+					server, client, delivery = append(server, trunkcall.WithPolicyFile(path)), append(client, trunkcall.WithoutRepeating()), trunkcall.Refused
+				}
+				s := newServer(t, server...)
+				if err := s.Register(append(standard()[1:], a.handler())...); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Listen("mem:" + t.Name()); err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				c := newClient(t, "mem:"+t.Name(), client...)
+				defer c.Close()
+				for range 10 {
+					if ok := atOnce(t, c, 4, delivery); ok != 4 {
+						t.Errorf("%d of 4 ran", ok)
+					}
+				}
+				for range 40 {
+					stream, err := chat.Open(t.Context(), c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Second)
+					_ = stream.CloseSend()
+					_, _ = stream.Receive()
+				}
+				if ok := atOnce(t, c, 8, delivery); ok != 8 {
+					t.Errorf("%d of 8 ran behind streams that were open for long", ok)
+				}
+			})
+		})
+	}
+}
+
 // A breaker that is half open lets as many calls pass as it has probes, and closes once all of them have succeeded.
 func TestABreakerClosesAfterAllItsProbes(t *testing.T) {
 	a := &repeatedly{answer: failsWith(trunkcall.Unavailable)}

@@ -27,6 +27,7 @@ func (c *ServerCall) limit() (*limitedPlace, error) {
 	}
 	p := limitedPlaces.Get().(*limitedPlace) //nolint:forcetypeassert // the pool holds nothing else
 	p.in, p.entered, p.code, p.told, p.unbegun = rules.serverConcurrency, entered, OK, false, false
+	p.stream = c.handler.Unary == nil
 	return p, nil
 }
 
@@ -44,6 +45,7 @@ type limitedPlace struct {
 	code      Code
 	told      bool // how the call ended; it has not if its handler panicked
 	unbegun   bool // its handler did not begin
+	stream    bool
 }
 
 var limitedPlaces = sync.Pool{New: func() any {
@@ -72,7 +74,11 @@ func (p *limitedPlace) leave() {
 	if !p.told {
 		p.code = Internal
 	}
-	p.in.leave(p.entered, policy.SampleOf(endOf(&wire.Ending{Code: p.code, Delivery: Executed})))
+	sample := policy.SampleOf(endOf(&wire.Ending{Code: p.code, Delivery: Executed}))
+	if p.stream {
+		sample = sample.OfStream()
+	}
+	p.in.leave(p.entered, sample)
 	limitedPlaces.Put(p)
 }
 

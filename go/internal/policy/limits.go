@@ -45,6 +45,14 @@ const (
 	Overload
 )
 
+// OfStream is what s is where the call is a stream: how long it stays open says nothing of capacity.
+func (s Sample) OfStream() Sample {
+	if s == Measured {
+		return NoSample
+	}
+	return s
+}
+
 // SampleOf judges how a call ended (policy.md 13).
 func SampleOf(e Ended) Sample {
 	switch {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .cores import draw, end_of, now
 from .governance import Rules
-from .policy import Ended, Outcome, Priority, Sample, Scoped, inject, judged, sample_of
+from .policy import Ended, Outcome, Priority, Sample, Scoped, inject, judged, of_stream, sample_of
 from .status import StatusError, failure, least
 from .wire import Code, Delivery, Status
 
@@ -42,8 +42,9 @@ def refused(rules: Rules, time: int) -> StatusError | None:
 class Admitted:
     """A call that has passed the limits of its client. Raises StatusError if it may not."""
 
-    def __init__(self, rules: Rules, priority: Priority) -> None:
+    def __init__(self, rules: Rules, priority: Priority, stream: bool = False) -> None:
         holds = rules.holds
+        self._stream = stream
         self._entered = now()
         if rules.rate is not None and rules.rate.take(self._entered, priority):
             raise used_up("rate", holds.rate)
@@ -56,6 +57,7 @@ class Admitted:
         limit, self._limit = self._limit, None
         if limit is not None:
             sample = Sample.NONE if status is None else sample_of(end_of(status))
+            sample = of_stream(sample) if self._stream else sample
             left = now()
             limit.leave(left, left - self._entered, sample, draw)
 
@@ -99,7 +101,7 @@ def _within(status: Status, at: Opening | None) -> Ended:
 
 def passed(rules: Rules, priority: Priority) -> Passage:
     """A stream that has passed the limits and the breaker. Raises StatusError."""
-    call = Admitted(rules, priority)
+    call = Admitted(rules, priority, stream=True)
     try:
         return Passage(rules, call)
     except StatusError:

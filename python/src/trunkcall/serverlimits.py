@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .cores import draw
 from .governance import Rules
-from .policy import EXECUTED, Ended, Priority, Sample, Scoped, sample_of
+from .policy import EXECUTED, Ended, Priority, Sample, Scoped, of_stream, sample_of
 from .priority import priority_in
 from .transport import monotonic
 from .wire import Code, Delivery, Status
@@ -43,6 +43,8 @@ def left(call: ServerCall, code: Code | None) -> None:
     sample = Sample.MEASURED
     if code is not Code.OK:
         sample = Sample.NONE if code is None else sample_of(Ended(int(code), EXECUTED))
+    if call.method.kind.streams:
+        sample = of_stream(sample)
     time = monotonic.nanoseconds()
     limit.leave(time, time - call._since, sample, draw)
 

@@ -255,6 +255,37 @@ class Servers(PolicyCase):
                     ends = Counter([await call for call in calls])
             self.assertEqual(ends, {Code.OK: 8, Code.RESOURCE_EXHAUSTED: 1})
 
+    async def test_an_adaptive_limit_does_not_take_open_streams_for_slow_calls(self) -> None:
+        adaptive = "adaptive:\n      start: 8\n      samples: 2\n      window: 1ms"
+
+        async def serve(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterator[bytes]:
+            async for one in requests:
+                yield one
+
+        for side in ("concurrency", "server_concurrency"):
+            path = self.write(f"defaults:\n  {side}:\n    {adaptive}")
+            files: dict[str, Any] = {"policy_file": path}
+            async with Clock() as clock, Server(**(files if side == "server_concurrency" else {})) as server:
+                server.register(ECHO.handler(Served(takes(0.01))), TWICE.handler(serve))
+                where = await server.listen(f"mem:{self.id()}")
+                given = files if side == "concurrency" else {"repeat": False}
+                async with Client(where, codec=RAW, **given) as client:
+                    for _ in range(40):
+                        call = asyncio.create_task(self.code(client))
+                        await clock.advance(0.01)
+                        self.assertEqual(await call, Code.OK)
+                    for _ in range(40):
+                        async with client.open(TWICE) as stream:
+                            await stream.send(b"x")
+                            self.assertEqual(await stream.receive(), b"x")
+                            await clock.advance(1)
+                            await stream.half_close()
+                            self.assertIsNone(await stream.receive())
+                    calls = [asyncio.create_task(self.code(client)) for _ in range(9)]
+                    await clock.advance(1)
+                    ends = Counter([await call for call in calls])
+            self.assertEqual(ends, {Code.OK: 8, Code.RESOURCE_EXHAUSTED: 1}, side)
+
     async def test_a_stream_gives_its_place_back_at_its_end(self) -> None:
         path = self.write("defaults:\n  concurrency:\n    limit: 1")
         begun = asyncio.Event()

@@ -12,7 +12,7 @@ from .attempts import EXECUTED, NOT_SENT, REFUSED, Budget, Decision, Delivery, E
 from .breaker import Breaker, BreakerState, Outcome, Outliers, judged
 from .faults import BadFile, Fault
 from .file import File, Holds, Scoped, parse
-from .limits import Concurrency, Rate, Sample, sample_of
+from .limits import Concurrency, Rate, Sample, of_stream, sample_of
 from .numbers import Random
 from .places import Injected, Place, Zoned, inject, pick_zone
 from .rules import (
@@ -78,5 +78,6 @@ __all__ = [
     "judged",
     "parse",
     "pick_zone",
+    "of_stream",
     "sample_of",
 ]

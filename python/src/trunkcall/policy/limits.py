@@ -66,6 +66,11 @@ def sample_of(end: Ended) -> Sample:
     return Sample.NONE if end.delivery == REFUSED else Sample.MEASURED  # if no handler ran, it says nothing of capacity
 
 
+def of_stream(sample: Sample) -> Sample:
+    """What the sample of a stream counts as: how long it stays open says nothing of capacity."""
+    return Sample.NONE if sample is Sample.MEASURED else sample
+
+
 class Concurrency:
     """Bounds how many calls run at once (policy.md 13)."""
 

@@ -146,7 +146,7 @@ abstract class Calls implements Caller {
     Metadata sent = Priorities.carrying(metadata, priority);
     int most = options.maxReceive();
     boolean mayLead = waits && TurnLoop.mayLead();
-    GovernedCall once = rules == null ? null : new GovernedCall(rules, priority);
+    GovernedCall once = rules == null ? null : new GovernedCall(rules, priority, false);
     HedgeRules hedging = rules == null ? null : rules.holds.hedging();
     if (once != null && hedging != null) {
       Function<Governed, UnaryCall<R>> attempt =
@@ -317,7 +317,7 @@ abstract class Calls implements Caller {
     }
     Priority priority = Priorities.of(options.priority(), rules);
     Metadata sent = Priorities.carrying(metadata, priority);
-    GovernedCall governed = rules == null ? null : new GovernedCall(rules, priority);
+    GovernedCall governed = rules == null ? null : new GovernedCall(rules, priority, true);
     StreamCall call = new StreamCall(this, method, sent, first, options, deadline, wait, governed);
     if (wrong == null) {
       hand(call);

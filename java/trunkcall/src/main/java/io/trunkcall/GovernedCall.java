@@ -23,6 +23,7 @@ final class GovernedCall implements Governed {
   final Rules rules;
   final long begun = Clock.micros(); // the call, also where its loop sees it much later
   private final Priority priority;
+  private final boolean stream;
   private @Nullable Injected fault; // what was drawn; null: nothing was
   private boolean entered;
   private boolean counted; // in the budget
@@ -31,9 +32,10 @@ final class GovernedCall implements Governed {
   private Delivery least = Delivery.NOT_SENT; // that promises least, of attempts that have ended
   private @Nullable StatusException last; // how the last attempt has ended
 
-  GovernedCall(Rules rules, Priority priority) {
+  GovernedCall(Rules rules, Priority priority, boolean stream) {
     this.rules = rules;
     this.priority = priority;
+    this.stream = stream;
   }
 
   @Override
@@ -180,7 +182,8 @@ final class GovernedCall implements Governed {
     ConcurrencyState.Place left = place;
     place = null;
     if (left != null) {
-      left.leave(Sample.of(ended(status, false, false)));
+      Sample sample = Sample.of(ended(status, false, false));
+      left.leave(stream ? sample.ofStream() : sample);
     }
   }
 

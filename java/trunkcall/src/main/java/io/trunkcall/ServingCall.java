@@ -437,7 +437,8 @@ final class ServingCall extends ServedCall implements Here {
     ConcurrencyState.Place left = place;
     if (left != null) {
       Ended ended = new Ended(status.code(), Delivery.EXECUTED, 0, false, false);
-      left.leave(refused ? Sample.NONE : Sample.of(ended));
+      Sample sample = refused ? Sample.NONE : Sample.of(ended);
+      left.leave(served.kind.streams() ? sample.ofStream() : sample);
     }
     Runnable free = release;
     if (free != null) {

@@ -16,6 +16,11 @@ public final class Concurrency {
     MEASURED,
     OVERLOAD;
 
+    /** What it is of a stream: how long that stays open says nothing of capacity. */
+    public Sample ofStream() {
+      return this == MEASURED ? NONE : this;
+    }
+
     /** What it says that a call ended so. */
     public static Sample of(Ended end) {
       if (end.delivery() == Delivery.NOT_SENT || end.code() == Code.CANCELLED) {
