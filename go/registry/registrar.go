@@ -75,6 +75,8 @@ func NewRegistrar(s Store, p Published) *Registrar {
 
 // Publish is trunkcall.Registrar. It does not wait for the registry.
 func (r *Registrar) Publish(s *trunkcall.Server) error {
+	r.mu.Lock() // first, or what was seen before another call would count behind it
+	defer r.mu.Unlock()
 	var listening []string
 	for _, address := range s.Addrs() {
 		switch text := address.String(); address.Network() {
@@ -88,8 +90,6 @@ func (r *Registrar) Publish(s *trunkcall.Server) error {
 	if err != nil {
 		return fmt.Errorf("registry: %w", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.withdrawn {
 		return errors.New("registry: a registrar publishes one server, and it was stopped")
 	}
@@ -142,7 +142,7 @@ func (r *Registrar) keep(ctx context.Context, records []Written) {
 	failures, told := 0, false
 	for ctx.Err() == nil {
 		there := false
-		err := r.store.Keep(ctx, records, func() {
+		err := r.tryToKeep(ctx, records, func() {
 			there = true
 			r.logger.Info("published in a registry", "keys", keys)
 			r.mu.Lock()
@@ -169,6 +169,16 @@ func (r *Registrar) keep(ctx context.Context, records []Written) {
 		}
 		pause(ctx, failures)
 	}
+}
+
+// tryToKeep is the store's Keep. A store that panics has failed.
+func (r *Registrar) tryToKeep(ctx context.Context, records []Written, published func()) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("it panicked: %v", value)
+		}
+	}()
+	return r.store.Keep(ctx, records, published)
 }
 
 // Wait returns once the server was published for the first time.

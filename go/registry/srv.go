@@ -29,7 +29,7 @@ func NewSRV(domain string, r *net.Resolver) *SRV {
 		r = net.DefaultResolver
 	}
 	return &SRV{domain: domain, lookup: func(ctx context.Context, name string) ([]*net.SRV, error) {
-		_, answers, err := r.LookupSRV(ctx, "", "", name)
+		_, answers, err := r.LookupSRV(ctx, "", "", name+".") // the name as it is, and none of the system's search list
 		return answers, err
 	}}
 }

@@ -70,6 +70,53 @@ def test_a_store_that_is_cancelled_is_asked_again(
     run(test)
 
 
+class Returning:
+    """A Store that makes something else of being cancelled."""
+
+    def __init__(self, fault: Exception | None) -> None:
+        self.asked = {"watch": 0, "keep": 0}
+        self.begun = asyncio.Event()
+        self._fault = fault
+
+    async def _until_cancelled(self, what: str) -> None:
+        self.asked[what] += 1
+        if all(self.asked.values()):
+            self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if self._fault is not None:
+                raise self._fault from None
+
+    async def watch(self, service: str, watcher: Watcher, /) -> None:
+        await self._until_cancelled("watch")
+
+    async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
+        published()
+        await self._until_cancelled("keep")
+
+
+@pytest.mark.parametrize("fault", [None, RegistryError("its cleaning up")])
+def test_a_store_that_ends_otherwise_when_it_is_cancelled_is_not_asked_again(
+    fault: Exception | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasten(monkeypatch)
+
+    async def test() -> None:
+        store = Returning(fault)
+        before = asyncio.all_tasks()
+        async with made("x", Registrar(store)) as server, finding(store) as client:
+            await server.listen("127.0.0.1:0")
+            calling = asyncio.ensure_future(client.call(WHO, b"", wait_for_ready=True))
+            await store.begun.wait()
+        with pytest.raises(StatusError):
+            await calling
+        assert store.asked == {"watch": 1, "keep": 1}
+        assert asyncio.all_tasks() == before
+
+    run(test)
+
+
 @contextlib.asynccontextmanager
 async def threads_taken() -> AsyncIterator[None]:
     """All threads of the event loop wait, as they may in handlers of users."""

@@ -76,8 +76,8 @@ __all__ = [
     "Zoned",
     "inject",
     "judged",
+    "of_stream",
     "parse",
     "pick_zone",
-    "of_stream",
     "sample_of",
 ]

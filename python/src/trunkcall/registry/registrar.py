@@ -148,6 +148,8 @@ class Registrar:
                 if is_cancelled():  # this is told of the withdrawing
                     self._log.warning("not withdrawn from a registry in order: %s: %s", keys, why)
                     return
+            if is_cancelled():  # and the store returned, having withdrawn
+                return
             if there:
                 failures, told = 0, False
             failures += 1

@@ -195,6 +195,8 @@ async def _watch(source: Source, watching: _Watching, service: str) -> None:
             why = "it was cancelled"
         except Exception as error:
             why = why_failed(error)
+        if is_cancelled():  # and the source has made something else of it
+            return
         failures = 1 if watching.told > told else failures + 1
         watching.fail(why)
         await asyncio.sleep(pause(failures))

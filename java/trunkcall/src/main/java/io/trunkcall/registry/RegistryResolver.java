@@ -49,6 +49,7 @@ final class RegistryResolver implements Resolver {
     if (Thread.interrupted()) {
       throw new InterruptedException();
     }
+    watcher.awaitFailure(Duration.ZERO); // throws once the client was closed
     return why;
   }
 }

@@ -66,6 +66,31 @@ final class RegistryTest {
   }
 
   @Test
+  void aSourceThatEndsOtherwiseWhenItIsInterruptedIsNotAskedAgain() throws Exception {
+    for (boolean returns : new boolean[] {true, false}) {
+      CompletableFuture<Thread> watching = new CompletableFuture<>();
+      Client client =
+          instances.find(
+              (service, watcher) -> {
+                watching.complete(Thread.currentThread());
+                try {
+                  new CountDownLatch(1).await();
+                } catch (InterruptedException end) {
+                  if (!returns) {
+                    throw new IOException("its cleaning up");
+                  }
+                }
+              });
+      CompletableFuture<byte[]> call = client.callAsync(Instances.WHO, new byte[0]);
+      Thread thread = watching.get();
+      client.close();
+      thread.join(60_000);
+      assertFalse(thread.isAlive());
+      assertTrue(call.isCompletedExceptionally());
+    }
+  }
+
+  @Test
   void aRegistryThatIsEmptiedOrSpoiltChangesNothing() throws Exception {
     Store store = new Folder(folder);
     instances.publish(store, "first");

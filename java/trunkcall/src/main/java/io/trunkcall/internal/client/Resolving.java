@@ -273,6 +273,9 @@ final class Resolving {
 
     @Override
     public boolean awaitFailure(Duration atMost) throws InterruptedException {
+      if (stopped) { // and whoever was interrupted may have made something else of it
+        throw new InterruptedException();
+      }
       return failure.tryAcquire(atMost.toNanos(), TimeUnit.NANOSECONDS);
     }
 
