@@ -20,7 +20,7 @@ type hedging struct {
 	core     *policy.Hedging
 	attempts []*hedge // by number, from 1
 	ended    chan *hedge
-	last     *hedge   // that ended last
+	last     *hedge   // that ended last, of those that no breaker refused if there is one
 	least    Delivery // that promises least, of the attempts that have ended
 }
 
@@ -29,6 +29,7 @@ type hedge struct {
 	number int
 	call   *unaryCall
 	err    error // why it could not be made; nil: the call's Ending says how it ended
+	barred bool  // a breaker has refused it
 	opened chan *EndpointState
 	place  *EndpointState // what came from there
 }
@@ -115,6 +116,7 @@ func (c *route) carryOut(h *hedging, one *hedge, next *nextAttempt) {
 	call := one.call
 	p := &passage{}
 	if one.err = h.options.governed.pass(p, elapsed()); one.err != nil {
+		one.barred = true
 		return
 	}
 	call.Buf = append(call.Buf[:0], h.request...)
@@ -147,13 +149,16 @@ func (h *hedging) next(look time.Duration, paused bool) (ended bool, d policy.He
 	select {
 	case <-due:
 		r.with(func(*policy.Budget) { d = h.core.Look(elapsed()) })
-	case h.last = <-h.ended:
-		h.least = leastPromise(h.least, h.last.delivery())
+	case one := <-h.ended:
+		if h.last == nil || !one.barred {
+			h.last = one
+		}
+		h.least = leastPromise(h.least, one.delivery())
 		if h.ctx.Err() != nil {
 			return true, policy.Hedged{} // the call is over, and nothing follows
 		}
-		end := h.end(h.last)
-		r.with(func(*policy.Budget) { d = h.core.Ended(elapsed(), h.last.number, end) })
+		end := h.end(one)
+		r.with(func(*policy.Budget) { d = h.core.Ended(elapsed(), one.number, end) })
 		return true, d
 	case <-over:
 		d.Look = -1
@@ -180,10 +185,11 @@ func (h *hedging) end(one *hedge) policy.Ended {
 	return endOf(&wire.Ending{Code: s.Code, Delivery: s.Delivery})
 }
 
-// finish ends the call with an attempt: the one that decided or, where the call's own time is over, the last that ended.
+// finish ends the call with an attempt: the one that decided or, where the call's own time is over or a breaker refused
+// that one, the last that ended.
 func (h *hedging) finish(response any, decided int, running bool) error {
 	last := h.last
-	if decided > 0 {
+	if decided > 0 && !h.attempts[decided].barred {
 		last = h.attempts[decided]
 	}
 	err := last.err

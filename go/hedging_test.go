@@ -45,6 +45,23 @@ func TestAHedgedCallThatWaitsEndsWithItsCaller(t *testing.T) {
 	})
 }
 
+func TestABreakerThatRefusesAHedgeEndsTheCallAsItsAttemptDid(t *testing.T) {
+	a := &repeatedly{answer: failsWith(trunkcall.Unavailable)}
+	governed(t, "defaults:\n  idempotent: true\n  hedging:\n    delay: 1s\n  breaker:\n    consecutive: 1\n", a, func(t *testing.T, c *trunkcall.Client, _ string) {
+		_, err := echo.Call(t.Context(), c, text("x"))
+		if s := wants(t, err, trunkcall.Unavailable, trunkcall.Executed); s.Message != "on purpose" {
+			t.Errorf("%+v", s)
+		}
+		_, err = echo.Call(t.Context(), c, text("x"))
+		if s := wants(t, err, trunkcall.Unavailable, trunkcall.NotSent); s.Message != "breaker of /test.Service/Echo is open" {
+			t.Errorf("%+v", s)
+		}
+		if a.count() != 1 {
+			t.Errorf("it ran %d times", a.count())
+		}
+	})
+}
+
 // busy has a client under a policy file and a server that refuses all calls for 20 ms.
 func busy(t *testing.T, rules string, test func(*testing.T, *trunkcall.Client)) {
 	t.Helper()

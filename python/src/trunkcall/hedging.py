@@ -53,6 +53,8 @@ class _Hedged:
         self._core = Hedging(hedging, rules.budget, now(), deadline)
         self._tries: list[_Try] = []  # by number, from 1
         self._running: set[asyncio.Task[Status]] = set()
+        self._barred = 0  # the number of the one that the breaker refused, behind which none starts
+        self._last: _Try | None = None  # that ended last, of those that it did not refuse if there is one
         self._promised = Delivery.NOT_SENT  # that promises least, of the attempts that have ended
 
     async def answer(self) -> Any:
@@ -85,7 +87,11 @@ class _Hedged:
 
     async def _carried_out(self, attempt: Attempt) -> Status:
         """Makes an attempt, and gives how it ended. Raises StatusError if it could not be made."""
-        attempt.passage = passage = Passage(self._rules)
+        try:
+            attempt.passage = passage = Passage(self._rules)
+        except StatusError:
+            self._barred = attempt.number
+            raise
         try:
             await attempt.run()
         finally:
@@ -102,6 +108,8 @@ class _Hedged:
         return [one for one in self._tries if one.task in done]
 
     def _end(self, one: _Try) -> Ended:
+        if self._last is None or one.attempt.number != self._barred:
+            self._last = one
         error = one.task.exception()
         if error is None:
             status = one.task.result()
@@ -116,7 +124,9 @@ class _Hedged:
         return end
 
     async def _finish(self, last: _Try) -> Any:
-        """Ends the call with an attempt that has ended."""
+        """Ends the call with an attempt that has ended, or that before it if the breaker refused it."""
+        if self._last and last.attempt.number == self._barred:
+            last = self._last
         promised = [self._promised, *([Delivery.UNKNOWN] if self._running else [])]
         try:
             error = last.task.exception()

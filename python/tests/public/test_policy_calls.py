@@ -103,6 +103,23 @@ class Calls(PolicyCase):
         self.assertEqual(caught.exception.code, Code.PERMISSION_DENIED)
         self.assertIs(caught.exception.delivery, Delivery.EXECUTED)
 
+    async def test_a_breaker_that_refuses_a_hedge_ends_the_call_as_its_attempt_did(self) -> None:
+        async def answer(run: int) -> None:
+            raise StatusError(Code.UNAVAILABLE, "on purpose")
+
+        text = "defaults:\n  idempotent: true\n  hedging:\n    delay: 1s\n  breaker:\n    consecutive: 1"
+        served = Served(answer)
+        async with self.several(text, served) as client:
+            for want, delivery in (
+                ("on purpose", Delivery.EXECUTED),
+                (f"breaker of {ECHO.name} is open", Delivery.NOT_SENT),
+            ):
+                with self.assertRaises(StatusError) as caught:
+                    await client.call(ECHO, b"x")
+                self.assertEqual(caught.exception.message, want)
+                self.assertIs(caught.exception.delivery, delivery)
+        self.assertEqual(served.runs, 1)
+
     async def test_a_hedged_call_that_may_not_be_made_again_ends(self) -> None:
         def admit(arrival: Arrival) -> Admission:
             raise StatusError(Code.RESOURCE_EXHAUSTED, "busy", retry_after=0.02)

@@ -30,6 +30,8 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
   private final List<UnaryCall<R>> running = new ArrayList<>();
   private @Nullable Hedging core; // null: the call has not begun
   private Delivery least = Delivery.NOT_SENT; // that promises least, of attempts that have ended
+  private @Nullable OpeningCall barred; // the attempt that a breaker refused: none starts behind it
+  private @Nullable UnaryCall<R> last; // that ended last, and was not refused if there is one
   private @Nullable UnaryCall<R> decided; // the attempt that the call ends with
   private boolean cancelled;
   private boolean over;
@@ -95,7 +97,12 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
       core = begun;
       lookAt(begun.begun().look());
     }
-    attempt.passed(new Passage(once.rules, once.begun, now));
+    try {
+      attempt.passed(new Passage(once.rules, once.begun, now));
+    } catch (StatusException refused) {
+      barred = attempt;
+      throw refused;
+    }
     return true;
   }
 
@@ -153,6 +160,9 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
 
   private void ended(UnaryCall<R> attempt) {
     running.remove(attempt);
+    if (last == null || attempt != barred) {
+      last = attempt;
+    }
     least = Attempts.least(least, attempt.how().delivery());
     Hedging decides = core;
     if (decided != null) {
@@ -183,9 +193,12 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
     }
   }
 
-  /** Ends the call with an attempt; the others are cancelled. */
+  /**
+   * Ends the call with an attempt, or with that before it if a breaker refused it; the others are
+   * cancelled.
+   */
   private void finish(UnaryCall<R> attempt) {
-    decided = attempt;
+    decided = attempt == barred && last != null ? last : attempt;
     lookAt(-1);
     calls.calling.pausing.remove(this);
     if (!running.isEmpty()) {

@@ -391,6 +391,19 @@ final class PolicyCallsTest {
   }
 
   @Test
+  void aBreakerThatRefusesAHedgeEndsTheCallAsItsAttemptDid() {
+    Counting server = Counting.fails(Code.UNAVAILABLE);
+    String file = HEDGING + "  breaker:\n    consecutive: 1\n";
+    try (Governing bench = new Governing(folder, file, server)) {
+      Status status = Governing.failure(bench.begin()).status();
+      assertEquals("on purpose", status.message());
+      assertEquals(Delivery.EXECUTED, status.delivery());
+      assertEquals(1, server.runs.get());
+      isRefusedByTheBreaker(bench.begin());
+    }
+  }
+
+  @Test
   void aBreakerCountsStreamsToo() {
     String file = "defaults:\n  breaker:\n    consecutive: 2\n    codes: [UNIMPLEMENTED]\n";
     try (Governing bench = new Governing(folder, file, Counting.succeeds())) {
