@@ -2,6 +2,7 @@ package trunkcall
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 )
 
@@ -10,25 +11,27 @@ import (
 // turns of the other's.
 func RoundRobin() Balancer {
 	b := &roundRobin{}
-	b.counter.Store(rand.Uint64()) //nolint:gosec // where to begin, not a secret
+	b.first.Store(rand.Uint64())   //nolint:gosec // where to begin, not a secret
+	b.further.Store(rand.Uint64()) //nolint:gosec // the same
 	return b
 }
 
-type roundRobin struct{ counter atomic.Uint64 }
+// roundRobin counts the turns that were taken by calls, and apart from them by those that avoid an endpoint.
+type roundRobin struct{ first, further atomic.Uint64 }
 
 // anySlot marks the balancers that are ours. It says whether a call may take a free slot at any
 // endpoint when the one that was picked has none.
 func (*roundRobin) anySlot() bool { return true }
 
 func (b *roundRobin) Balance(endpoints []*EndpointState) Picker {
-	p := &turnPicker{groups: group(endpoints), counter: &b.counter}
+	p := &turnPicker{groups: group(endpoints), balancer: b}
 	p.inReady, p.inComing = weigh(p.all[:p.ready]), weigh(p.all[p.ready:])
 	return p
 }
 
 type turnPicker struct {
 	groups
-	counter           *atomic.Uint64
+	balancer          *roundRobin
 	inReady, inComing weights
 }
 
@@ -58,34 +61,49 @@ func (p *turnPicker) Pick(call *Pick) *EndpointState { return p.next(call.Not) }
 // next picks for a call of which it need not know more than what it avoids.
 func (p *turnPicker) next(not *EndpointState) *EndpointState {
 	from, to := p.of(not)
-	w := &p.inReady
+	list, w, counter := p.all[from:to], &p.inReady, &p.balancer.first
 	if from > 0 || p.ready == 0 {
 		w = &p.inComing
 	}
-	if from == to {
-		return nil
-	}
-	list := p.all[from:to]
-	n := uint64(len(list))
-	var i uint64
-	for {
-		s := p.counter.Add(1) - 1
-		if i = s % n; w.turn(i, s/n) {
-			break
+	n, most, left := len(list), w.most, len(list) // the one at left is no candidate
+	if not != nil {
+		counter = &p.balancer.further
+		if i := slices.Index(list, not); i >= 0 && n > 1 {
+			n, most, left = n-1, w.mostBut(i), i
 		}
 	}
-	if list[i] == not {
-		i = (i + 1) % n
+	if n == 0 {
+		return nil
 	}
-	return list[i]
+	for {
+		s := counter.Add(1) - 1
+		i, round := s%uint64(n), s/uint64(n)
+		at := int(i)
+		if at >= left {
+			at++
+		}
+		if w.turn(at, i, round, most) {
+			return list[at]
+		}
+	}
 }
 
-// turn reports whether it is the ith endpoint's turn in a round: in as many rounds as the
-// largest weight it has as many turns as its own.
-func (w *weights) turn(i, round uint64) bool {
+// mostBut is the largest weight but that of the one at i.
+func (w *weights) mostBut(i int) (most uint64) {
+	for k, weight := range w.each {
+		if k != i {
+			most = max(most, weight)
+		}
+	}
+	return most
+}
+
+// turn reports whether it is the turn of the ith candidate, the endpoint at a place, in a round: in as many rounds as
+// the largest weight it has as many turns as its own.
+func (w *weights) turn(at int, i, round, most uint64) bool {
 	if w.each == nil {
 		return true
 	}
-	weight := w.each[i]
-	return (weight*(round%w.most)+i*(w.most/2))%w.most >= w.most-weight
+	weight := w.each[at]
+	return (weight*(round%most)+i*(most/2))%most >= most-weight
 }

@@ -217,7 +217,8 @@ func balancerOf(t *testing.T, name, counter string, randoms *[]uint64) Balancer 
 		return First()
 	case "round_robin":
 		b := &roundRobin{}
-		b.counter.Store(word(t, counter))
+		b.first.Store(word(t, counter))
+		b.further.Store(word(t, counter))
 		return b
 	case "least_loaded":
 		return &leastLoaded{random, func() time.Duration { return 0 }}

@@ -190,15 +190,15 @@ class _RoundRobin:
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
-        self._counter: Counter | None = None
+        self._counters: tuple[Counter, Counter] | None = None
 
     def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
-        counter = self._counter = self._counter or Counter(self._draw())
-        return _Eager(endpoints, lambda among: _Turns(among, counter))
+        counters = self._counters = self._counters or (Counter(self._draw()), Counter(self._draw()))
+        return _Eager(endpoints, lambda among: _Turns(among, *counters))
 
 
 class Counter:
-    """Turns that were taken, over the life of a balancer."""
+    """Turns that were taken, over the life of a balancer, by calls that avoid an endpoint or by the others."""
 
     __slots__ = ("value",)
 
@@ -237,9 +237,10 @@ class _Eager:
 class _Turns(_Group):
     """Turns by weight (client.md 10.6)."""
 
-    def __init__(self, among: Sequence[EndpointState], counter: Counter) -> None:
+    def __init__(self, among: Sequence[EndpointState], counter: Counter, further: Counter) -> None:
         super().__init__(among)
         self.counter = counter
+        self._further = further
         self._weights = [one.endpoint.weight or 1 for one in among]
         self._most = max(self._weights)
 
@@ -249,13 +250,19 @@ class _Turns(_Group):
         return min(self._weights) == self._most
 
     def choose(self, avoid: EndpointState | None) -> EndpointState:
-        among, weights, most, counter = self.among, self._weights, self._most, self.counter
+        if avoid is None:
+            return self._next(self.counter)
+        others = [one for one in self.among if one is not avoid]
+        return _Turns(others or self.among, self.counter, self._further)._next(self._further)
+
+    def _next(self, counter: Counter) -> EndpointState:
+        among, weights, most = self.among, self._weights, self._most
         n = len(among)
         while True:
             turn, at = divmod(counter.value, n)
             counter.value = counter.value + 1 & TURNS
             if (weights[at] * (turn % most) + at * (most // 2)) % most >= most - weights[at]:
-                return among[at] if among[at] is not avoid else among[(at + 1) % n]
+                return among[at]
 
 
 def even_turns(picker: Picker) -> tuple[Sequence[EndpointState], Counter] | None:

@@ -221,7 +221,7 @@ class Picks(Case):
         self.each("picks", self.replay)
 
     def replay(self, case: dict[str, Any]) -> None:
-        draws: list[int] = [int(case["counter"], 16)] if "counter" in case else []
+        draws: list[int] = [int(case["counter"], 16)] * 2 if "counter" in case else []
         key = ""
 
         def draw() -> int:

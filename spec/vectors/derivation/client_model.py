@@ -233,7 +233,7 @@ class Chooser:
     def __init__(self, kind: str, endpoints: list[Seen], counter: int) -> None:
         self.kind = kind
         self.endpoints = endpoints
-        self.counter = counter
+        self.first = self.further = counter  # s and t
         self.kept: tuple[str, int] | None = None  # and how often in a row
 
     def change(self, identity: str, what: dict[str, Any]) -> None:
@@ -263,23 +263,22 @@ class Chooser:
         ready = [e for e in self.endpoints if e.state == "ready"]
         coming = [e for e in self.endpoints if e.state in ("idle", "connecting")]
         for group in (ready, coming):
-            if any(e.identity != avoid for e in group):
-                if self.kind == "round_robin":
-                    return self.turn(group, avoid)
-                return self.less([e for e in group if e.identity != avoid], draws)
+            if candidates := [e for e in group if e.identity != avoid]:
+                return self.less(candidates, draws) if self.kind == "least_loaded" else self.turn(candidates, bool(avoid))
         return avoid if any(e.identity == avoid for e in ready + coming) else None
 
-    def turn(self, group: list[Seen], avoid: str | None) -> str:
+    def turn(self, group: list[Seen], avoids: bool) -> str:
         weights = [e.weight or 1 for e in group]
         n, most = len(group), max(weights)
         while True:
-            s, self.counter = self.counter, (self.counter + 1) % WORD
+            s = self.further if avoids else self.first
+            if avoids:
+                self.further = (s + 1) % WORD
+            else:
+                self.first = (s + 1) % WORD
             i, g = s % n, s // n % most
             if (weights[i] * g + i * (most // 2)) % most >= most - weights[i]:
-                break
-        if group[i].identity == avoid:
-            i = (i + 1) % n
-        return group[i].identity
+                return group[i].identity
 
     def less(self, group: list[Seen], draws: Iterator[int]) -> str:
         if len(group) == 1:

@@ -21,7 +21,7 @@ public final class Balancers {
   }
 
   static Balancer roundRobin(LongSupplier draw) {
-    return new RoundRobin(draw.getAsLong());
+    return new RoundRobin(draw.getAsLong(), draw.getAsLong());
   }
 
   /** See {@link Balancer#leastLoaded}. */

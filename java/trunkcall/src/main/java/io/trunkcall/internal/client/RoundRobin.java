@@ -7,12 +7,14 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** Turns by weight (client.md 10.6). The clients of one balancer share its counter. */
+/** Turns by weight (client.md 10.6). The clients of one balancer share its counters. */
 final class RoundRobin implements Balancer {
-  private final AtomicLong counter;
+  private final AtomicLong first;
+  private final AtomicLong further; // of calls that avoid an endpoint
 
-  RoundRobin(long counter) {
-    this.counter = new AtomicLong(counter);
+  RoundRobin(long first, long further) {
+    this.first = new AtomicLong(first);
+    this.further = new AtomicLong(further);
   }
 
   @Override
@@ -48,14 +50,23 @@ final class RoundRobin implements Balancer {
 
     @Override
     public EndpointState choose(@Nullable EndpointState avoid) {
+      if (avoid == null) {
+        return next(first);
+      }
+      if (among.size() == 1 || !among.contains(avoid)) {
+        return next(further);
+      }
+      return new Turns(among.stream().filter(one -> one != avoid).toList()).next(further);
+    }
+
+    private EndpointState next(AtomicLong counter) {
       int n = among.size();
       while (true) {
         long turn = counter.getAndIncrement();
         int at = (int) Long.remainderUnsigned(turn, n);
         long round = Long.remainderUnsigned(Long.divideUnsigned(turn, n), most);
         if ((weights[at] * round + at * (most / 2)) % most >= most - weights[at]) {
-          EndpointState one = among.get(at);
-          return one != avoid || n == 1 ? one : among.get((at + 1) % n);
+          return among.get(at);
         }
       }
     }

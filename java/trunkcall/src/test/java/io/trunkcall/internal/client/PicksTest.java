@@ -89,6 +89,7 @@ final class PicksTest {
     Deque<Long> draws = new ArrayDeque<>();
     if (each.has("counter")) {
       draws.add(word(each.get("counter")));
+      draws.add(word(each.get("counter")));
     }
     String[] key = {""};
     Balancer balancer = balancer(each.get("balancer").asText(), draws::remove, () -> key[0]);
