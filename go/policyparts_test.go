@@ -370,6 +370,43 @@ func TestAPrioritySurvivesTheHop(t *testing.T) {
 	})
 }
 
+func TestAPriorityReplacesOneInMetadataThatIsPassedOn(t *testing.T) {
+	seen := make(chan trunkcall.Priority, 1)
+	s := newServer(t)
+	defer s.Close()
+	if err := s.Register(echo.Handler(func(ctx context.Context, in *payload) (*payload, error) {
+		seen <- trunkcall.CallFromContext(ctx).Priority()
+		return in, nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	where := "mem:" + t.Name()
+	if _, err := s.Listen(where); err != nil {
+		t.Fatal(err)
+	}
+	plain := newClient(t, where)
+	defer plain.Close()
+	ruled := newClient(t, where, trunkcall.WithPolicyFile(policyFile(t, "")))
+	defer ruled.Close()
+	passedOn := trunkcall.WithMetadata(t.Context(), trunkcall.Metadata{{Key: "trunk-priority", Value: "high"}})
+	for name, a := range map[string]struct {
+		client  *trunkcall.Client
+		options []trunkcall.CallOption
+		want    trunkcall.Priority
+	}{
+		"nothing said": {plain, nil, trunkcall.PriorityHigh},
+		"an option":    {plain, []trunkcall.CallOption{trunkcall.CallPriority(trunkcall.PriorityNormal)}, trunkcall.PriorityNormal},
+		"a file":       {ruled, nil, trunkcall.PriorityNormal},
+	} {
+		if _, err := echo.Call(passedOn, a.client, text("x"), a.options...); err != nil {
+			t.Fatal(name, err)
+		}
+		if got := <-seen; got != a.want {
+			t.Errorf("%s: %v came, want %v", name, got, a.want)
+		}
+	}
+}
+
 // policyless is a policy file beside another that says nothing.
 func policyless(t *testing.T, beside string) string {
 	t.Helper()

@@ -80,9 +80,9 @@ func priorityOf(ctx context.Context, o *callOptions) policy.Priority {
 	return policy.Normal
 }
 
-// withPriority adds a priority to the metadata of a call, unless it is normal.
+// withPriority has the metadata of a call say a priority: the last entry counts, and normal is what none says.
 func withPriority(m Metadata, p policy.Priority) Metadata {
-	if p == policy.Normal {
+	if priorityIn(m) == p {
 		return m
 	}
 	return append(m[:len(m):len(m)], Pair{Key: priorityKey, Value: p.String()})

@@ -209,7 +209,7 @@ class Calls(Caller):
                 codec = options.codec or method.codec
                 data = self._encode(method, call.request, codec)
                 deadline = deadline_of(call.timeout)
-                metadata = carrying(call.metadata, priority)
+                metadata = carrying(call.metadata, options.priority if rules is None else priority)
                 attempt = Attempt(self, method, data, codec or self._codec, deadline, metadata, wait_for_ready)
                 attempt.timeout = own_timeout(call.timeout, deadline)
                 attempt.compress(order)

@@ -310,7 +310,7 @@ class OpenedStream(ClientStream[Req, Resp]):
         self._as_given = not interceptors
         if not interceptors and self._caller._policies.rules(self._method.name) is None:
             try:
-                plain = self._make(call, deadline, priority_of(self._priority, None))
+                plain = self._make(call, deadline, self._priority)
                 if plain.open_now():
                     self._plain = self._inner = plain
                     return
@@ -320,7 +320,7 @@ class OpenedStream(ClientStream[Req, Resp]):
         last = self._last(call.timeout, deadline, wait_for_ready)
         self._starting = self._caller._spawn_opening(self._start(interceptors, call, last))
 
-    def _make(self, call: Call, deadline: int, priority: Priority) -> PlainStream:
+    def _make(self, call: Call, deadline: int, priority: Priority | None) -> PlainStream:
         self._caller._calling.repeating.calls += 1
         first = None
         if self._method.kind.takes_one:
@@ -343,7 +343,7 @@ class OpenedStream(ClientStream[Req, Resp]):
                 if rules is not None:
                     await drilled(rules, self._caller, until)
                 priority = priority_of(self._priority, rules)
-                plain = self._make(call, until, priority)
+                plain = self._make(call, until, self._priority if rules is None else priority)
                 if rules is not None:
                     plain.passage, plain.chooser, plain.begun = passed(rules, priority), rules.chooser, begun
                 try:

@@ -35,6 +35,8 @@ def priority_of(given: Priority | None, rules: Rules | None) -> Priority:
     return Priority.NORMAL if within is None else priority_in(within.metadata)
 
 
-def carrying(metadata: Entries, priority: Priority) -> Entries:
-    """The metadata of a call with its priority."""
-    return metadata if priority is Priority.NORMAL else [*metadata, (KEY, priority.name.lower())]
+def carrying(metadata: Entries, priority: Priority | None) -> Entries:
+    """The metadata of a call with its priority; None: as it is."""
+    if priority is None or priority_in(metadata) is priority:
+        return metadata
+    return [*metadata, (KEY, priority.name.lower())]

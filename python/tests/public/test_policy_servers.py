@@ -77,6 +77,18 @@ class Servers(PolicyCase):
         self.assertEqual(seen, [Priority.CRITICAL, Priority.LOW, Priority.NORMAL, Priority.HIGH])
         self.assertEqual(inner.priorities, seen)
 
+    async def test_a_priority_replaces_one_in_metadata_that_is_passed_on(self) -> None:
+        passed_on = [("trunk-priority", "high")]
+        one = Served(succeeds)
+        async with Server() as server:
+            server.register(ECHO.handler(one))
+            where = await server.listen(f"mem:{self.id()}")
+            async with Client(where, codec=RAW) as plain, Client(where, codec=RAW, policy_file=self.write("")) as client:
+                await plain.unary(ECHO, b"x", CallOptions(metadata=passed_on))
+                await plain.unary(ECHO, b"x", CallOptions(metadata=passed_on, priority=Priority.NORMAL))
+                await client.unary(ECHO, b"x", CallOptions(metadata=passed_on))
+        self.assertEqual(one.priorities, [Priority.HIGH, Priority.NORMAL, Priority.NORMAL])
+
     async def test_the_priority_of_a_stream_travels_too(self) -> None:
         path = self.write("defaults:\n  priority: high")
         seen: list[Priority] = []

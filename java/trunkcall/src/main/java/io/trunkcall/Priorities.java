@@ -39,9 +39,9 @@ final class Priorities {
     return within == null ? Priority.NORMAL : in(within.metadata());
   }
 
-  /** The metadata of a call with its priority. */
-  static Metadata carrying(Metadata metadata, Priority priority) {
-    return priority == Priority.NORMAL
+  /** The metadata of a call with its priority; null: as it is. */
+  static Metadata carrying(Metadata metadata, @Nullable Priority priority) {
+    return priority == null || in(metadata) == priority
         ? metadata
         : metadata.toBuilder().add(KEY, priority.word()).build();
   }

@@ -214,6 +214,29 @@ final class PolicyLimitsTest {
   }
 
   @Test
+  void aPriorityReplacesOneInMetadataThatIsPassedOn() throws Exception {
+    Path silent = folder.resolve("silent.yaml");
+    Governing.exchange(silent, "");
+    ConcurrentLinkedQueue<Priority> seen = new ConcurrentLinkedQueue<>();
+    Handler handler =
+        Handler.unary(
+            Texts.SAY,
+            (request, call) -> {
+              seen.add(call.priority());
+              return request;
+            });
+    CallOptions passedOn = CallOptions.NONE.withMetadata(Metadata.of("trunk-priority", "high"));
+    try (Pair plain = new Pair(server -> server.serve(handler), client -> {});
+        Pair ruled =
+            new Pair(server -> server.serve(handler), client -> client.policyFile(silent))) {
+      Pair.await(plain.client.unary(Texts.SAY, "x", passedOn));
+      Pair.await(plain.client.unary(Texts.SAY, "x", passedOn.withPriority(Priority.NORMAL)));
+      Pair.await(ruled.client.unary(Texts.SAY, "x", passedOn));
+    }
+    assertEquals(List.of(Priority.HIGH, Priority.NORMAL, Priority.NORMAL), List.copyOf(seen));
+  }
+
+  @Test
   void faultsForDrills() {
     Counting server = Counting.succeeds();
     String file =
