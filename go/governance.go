@@ -53,18 +53,20 @@ type keptState struct{ rules, state any }
 func newGovernance(file *policy.File, before *governance) *governance {
 	g := &governance{file: file, methods: map[string]*methodRules{}, states: map[stateKey]keptState{}, choosers: map[placing]*chooser{}}
 	g.indexed.Store(&[]*methodRules{})
-	if before == nil {
+	if before == nil || before.file.Budget != file.Budget {
 		g.repeats = newRepeats(file.Budget)
-		return g
+	} else {
+		g.repeats = before.repeats
 	}
-	if g.repeats = before.repeats; before.file.Budget != file.Budget {
-		g.repeats = newRepeats(file.Budget)
+	if before == nil {
+		return g
 	}
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	g.earlier = before.states
+	g.earlier = before.states // nobody else has g yet
+	file.Each(func(_ int, _ string, p *policy.Policy) { g.shareLocked(&methodRules{Policy: p}) })
 	for name := range before.methods {
-		g.makeLocked(name) // nobody else has it yet
+		g.makeLocked(name)
 	}
 	g.earlier = nil
 	return g
@@ -102,6 +104,17 @@ func (g *governance) makeLocked(name string) *methodRules {
 			r.breaker = stateLocked(g, "breaker", name, r.Breaker, newBreakerState)
 		}
 	}
+	g.shareLocked(r)
+	key := placing{r.outliers, r.Zones, r.Balancer}
+	if r.chooser = g.choosers[key]; r.chooser == nil {
+		r.chooser = newChooser(r)
+		g.choosers[key] = r.chooser
+	}
+	return r
+}
+
+// shareLocked gives rules the states that their scopes keep for all methods.
+func (g *governance) shareLocked(r *methodRules) {
 	if said := r.Outliers; said.Rules != nil {
 		r.outliers = stateLocked(g, "outliers", said.Scope, said.Rules, newOutlierState)
 	}
@@ -109,12 +122,6 @@ func (g *governance) makeLocked(name string) *methodRules {
 	r.concurrency = concurrencyLocked(g, "concurrency", r.Concurrency)
 	r.serverRate = rateLocked(g, "server_rate", r.ServerRate)
 	r.serverConcurrency = concurrencyLocked(g, "server_concurrency", r.ServerConcurrency)
-	key := placing{r.outliers, r.Zones, r.Balancer}
-	if r.chooser = g.choosers[key]; r.chooser == nil {
-		r.chooser = newChooser(r)
-		g.choosers[key] = r.chooser
-	}
-	return r
 }
 
 // placing is what chooses for a method; those that have the same share the pickers.

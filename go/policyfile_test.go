@@ -413,6 +413,30 @@ func TestAStateStaysWhereItsRulesDo(t *testing.T) {
 	})
 }
 
+func TestAStateStaysThatNoMethodCalledSoFarShares(t *testing.T) {
+	const limit = "defaults:\n  concurrency:\n    limit: 1\n"
+	a := &repeatedly{answer: takes(time.Hour)}
+	governed(t, limit, a, func(t *testing.T, c *trunkcall.Client, path string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = echo.Call(ctx, c, text("x"))
+		}()
+		synctest.Wait()
+		exchangeFile(t, path, limit+"services:\n  test.Service:\n    methods:\n      Echo:\n        concurrency: none\n")
+		time.Sleep(3 * time.Second)
+		_, err := block.Call(t.Context(), c, text("x"))
+		if s := wants(t, err, trunkcall.ResourceExhausted, trunkcall.NotSent); s.Message != "concurrency of defaults is used up" {
+			t.Errorf("%+v", s)
+		}
+		cancel()
+		<-ended
+		_, err = block.Call(t.Context(), c, text("x"))
+		wants(t, err, trunkcall.Unimplemented, trunkcall.Refused)
+	})
+}
+
 func TestTheBudgetStaysWhereItsRulesDo(t *testing.T) {
 	const file = "budget:\n  percent: 0\n  least: 1\ndefaults:\n  idempotent: true\n  retries:\n    backoff: 1us\n"
 	a := &repeatedly{answer: failsWith(trunkcall.Unavailable)}

@@ -65,8 +65,11 @@ class Governance:
         self._states: dict[tuple[str, str], tuple[object, object]] = {}
         self._choosers: dict[object, Chooser] = {}
         self._earlier = {} if before is None else before._states
-        for name in () if before is None else before.known:
-            self.of(name)
+        if before is not None:
+            for _, _, holds in file.scopes():
+                self._share(Rules("", holds, self.budget))
+            for name in before.known:
+                self.of(name)
         self._earlier = {}
 
     def of(self, name: str) -> Rules:
@@ -81,17 +84,22 @@ class Governance:
             self.known[name] = rules
             if holds.breaker is not None:
                 rules.breaker = self._state("breaker", name, holds.breaker, Breaker)
-        rules.outliers = self._shared("outliers", holds.outliers, OutlierState)
-        rules.rate = self._shared("rate", holds.rate, Rate)
-        rules.concurrency = self._shared("concurrency", holds.concurrency, Concurrency)
-        rules.server_rate = self._shared("server_rate", holds.server_rate, Rate)
-        rules.server_concurrency = self._shared("server_concurrency", holds.server_concurrency, Concurrency)
+        self._share(rules)
         if rules.outliers or holds.zones or holds.balancer:
             key = (rules.outliers, holds.zones, holds.balancer)
             rules.chooser = self._choosers.get(key)
             if rules.chooser is None:
                 rules.chooser = self._choosers[key] = Chooser(*key)
         return rules
+
+    def _share(self, rules: Rules) -> None:
+        """Gives rules the states that their scopes keep for all methods."""
+        holds = rules.holds
+        rules.outliers = self._shared("outliers", holds.outliers, OutlierState)
+        rules.rate = self._shared("rate", holds.rate, Rate)
+        rules.concurrency = self._shared("concurrency", holds.concurrency, Concurrency)
+        rules.server_rate = self._shared("server_rate", holds.server_rate, Rate)
+        rules.server_concurrency = self._shared("server_concurrency", holds.server_concurrency, Concurrency)
 
     def _shared(self, kind: str, said: Scoped[Any] | None, make: Callable[[Any], State]) -> State | None:
         return None if said is None else self._state(kind, said.scope, said.rules, make)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 from unittest import mock
 
-from tests.public.kit import ECHO
+from tests.public.kit import ECHO, OTHER
 from trunkcall import (
     RAW,
     CallAttempt,
@@ -290,6 +290,26 @@ class Files(unittest.IsolatedAsyncioTestCase):
             self.write(breaker.replace("1h", "30m"))
             await clock.advance(3)
             self.assertIn("on purpose", (await self.fails(server.client)).message)
+
+    async def test_a_state_stays_that_no_method_called_so_far_shares(self) -> None:
+        class Slow(Counting):
+            async def __call__(self, request: bytes, call: ServerCall) -> bytes:
+                await asyncio.sleep(3600)
+                return request
+
+        limit = "defaults:\n  concurrency:\n    limit: 1"
+        async with Clock() as clock, self.server(Slow(), limit) as server:
+            call = asyncio.create_task(server.client.call(ECHO, b"x"))
+            await clock.settle()
+            self.write(limit + "\nservices:\n  test.Service:\n    methods:\n      Echo:\n        concurrency: none")
+            await clock.advance(3)
+            with self.assertRaisesRegex(StatusError, "concurrency of defaults is used up"):
+                await server.client.call(OTHER, b"x")
+            call.cancel()
+            await asyncio.wait([call])
+            with self.assertRaises(StatusError) as caught:
+                await server.client.call(OTHER, b"x")
+        self.assertIs(caught.exception.code, Code.UNIMPLEMENTED)
 
     async def test_the_timeout_holds_over_all_attempts(self) -> None:
         class Slow(Counting):

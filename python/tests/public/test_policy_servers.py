@@ -83,7 +83,10 @@ class Servers(PolicyCase):
         async with Server() as server:
             server.register(ECHO.handler(one))
             where = await server.listen(f"mem:{self.id()}")
-            async with Client(where, codec=RAW) as plain, Client(where, codec=RAW, policy_file=self.write("")) as client:
+            async with (
+                Client(where, codec=RAW) as plain,
+                Client(where, codec=RAW, policy_file=self.write("")) as client,
+            ):
                 await plain.unary(ECHO, b"x", CallOptions(metadata=passed_on))
                 await plain.unary(ECHO, b"x", CallOptions(metadata=passed_on, priority=Priority.NORMAL))
                 await client.unary(ECHO, b"x", CallOptions(metadata=passed_on))

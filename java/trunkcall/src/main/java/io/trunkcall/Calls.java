@@ -143,8 +143,7 @@ abstract class Calls implements Caller {
     }
     Output packed = calling.packed(method, data, options.compression());
     Priority priority = Priorities.of(options.priority(), rules);
-    Metadata sent =
-        Priorities.carrying(metadata, rules == null ? options.priority() : priority);
+    Metadata sent = Priorities.carrying(metadata, rules == null ? options.priority() : priority);
     int most = options.maxReceive();
     boolean mayLead = waits && TurnLoop.mayLead();
     GovernedCall once = rules == null ? null : new GovernedCall(rules, priority, false);
@@ -317,8 +316,7 @@ abstract class Calls implements Caller {
       wrong = e;
     }
     Priority priority = Priorities.of(options.priority(), rules);
-    Metadata sent =
-        Priorities.carrying(metadata, rules == null ? options.priority() : priority);
+    Metadata sent = Priorities.carrying(metadata, rules == null ? options.priority() : priority);
     GovernedCall governed = rules == null ? null : new GovernedCall(rules, priority, true);
     StreamCall call = new StreamCall(this, method, sent, first, options, deadline, wait, governed);
     if (wrong == null) {

@@ -46,6 +46,14 @@ final class Governance {
   /** A state, and the rules that it is kept for. */
   private record Kept(Object rules, Object state) {}
 
+  /** The states that scopes keep for all methods; null: none is kept. */
+  private record Shared(
+      @Nullable OutlierState outliers,
+      @Nullable RateState rate,
+      @Nullable ConcurrencyState concurrency,
+      @Nullable RateState serverRate,
+      @Nullable ConcurrencyState serverConcurrency) {}
+
   /** What chooses for a method; those that have the same share the pickers. */
   private record Placing(
       @Nullable OutlierState outliers,
@@ -70,7 +78,9 @@ final class Governance {
     budget = same ? before.budget : new Budget(file.budget());
     before.lock.lock();
     try {
-      before.known.keySet().forEach(name -> known.put(name, made(name, true, before.states)));
+      Made made = new Made(before.states);
+      file.each((line, path, holds) -> made.shared(holds));
+      before.known.keySet().forEach(name -> known.put(name, made(name, true, made)));
     } finally {
       before.lock.unlock();
     }
@@ -87,7 +97,7 @@ final class Governance {
       found = known.get(method);
       if (found == null) {
         boolean keeps = known.size() < REMEMBERED; // else a program makes names up
-        found = made(method, keeps, Map.of());
+        found = made(method, keeps, new Made(Map.of()));
         if (keeps) {
           known.put(method, found);
         }
@@ -98,19 +108,10 @@ final class Governance {
     }
   }
 
-  private Rules made(String name, boolean keeps, Map<Key, Kept> earlier) {
+  private Rules made(String name, boolean keeps, Made made) {
     int slash = name.lastIndexOf('/');
     Holds holds = file.holds(name.substring(1, slash), name.substring(slash + 1));
-    Made made = new Made(earlier);
-    Scoped<OutlierRules> said = holds.outliers();
-    @Nullable OutlierState outliers =
-        said == null
-            ? null
-            : made.state(
-                "outliers",
-                said.scope(),
-                said.rules(),
-                () -> new OutlierState(said.rules(), sources));
+    Shared shared = made.shared(holds);
     BreakerRules breaker = keeps ? holds.breaker() : null;
     return new Rules(
         name,
@@ -119,12 +120,12 @@ final class Governance {
         timers,
         budget,
         breaker == null ? null : made.state("breaker", name, breaker, () -> new Breaker(breaker)),
-        outliers,
-        chooser(holds, outliers),
-        made.rate("rate", holds.rate()),
-        made.concurrency("concurrency", holds.concurrency()),
-        made.rate("server_rate", holds.serverRate()),
-        made.concurrency("server_concurrency", holds.serverConcurrency()));
+        shared.outliers,
+        chooser(holds, shared.outliers),
+        shared.rate,
+        shared.concurrency,
+        shared.serverRate,
+        shared.serverConcurrency);
   }
 
   private @Nullable Chooser chooser(Holds holds, @Nullable OutlierState outliers) {
@@ -157,6 +158,25 @@ final class Governance {
         states.put(key, kept);
       }
       return (S) kept.state;
+    }
+
+    Shared shared(Holds holds) {
+      return new Shared(
+          outliers(holds.outliers()),
+          rate("rate", holds.rate()),
+          concurrency("concurrency", holds.concurrency()),
+          rate("server_rate", holds.serverRate()),
+          concurrency("server_concurrency", holds.serverConcurrency()));
+    }
+
+    @Nullable OutlierState outliers(@Nullable Scoped<OutlierRules> said) {
+      return said == null
+          ? null
+          : state(
+              "outliers",
+              said.scope(),
+              said.rules(),
+              () -> new OutlierState(said.rules(), sources));
     }
 
     @Nullable RateState rate(String kind, @Nullable Scoped<RateRules> said) {

@@ -19,6 +19,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -93,6 +94,28 @@ final class PolicyFileTest {
       assertEquals("taken policy.yaml", heard.next());
       assertEquals(1, runs(bench, server));
       assertTrue(heard.events.isEmpty(), heard.events::toString);
+    }
+  }
+
+  @Test
+  void aStateStaysThatNoMethodCalledSoFarShares() {
+    Counting server = Counting.sleeps();
+    String limit = "defaults:\n  concurrency:\n    limit: 1\n";
+    try (Governing bench = new Governing(folder, limit, server)) {
+      CompletableFuture<?> call = bench.begin();
+      Pair.until(() -> server.runs.get() == 1, "it does not run");
+      Governing.exchange(
+          bench.file,
+          limit
+              + "services:\n  test.Texts:\n    methods:\n      Say:\n        concurrency: none\n");
+      bench.look();
+      Supplier<CompletableFuture<?>> other =
+          () -> bench.client.unary(Texts.OTHER, "x", CallOptions.NONE);
+      assertEquals(
+          "concurrency of defaults is used up", Governing.failure(other.get()).status().message());
+      call.cancel(true);
+      Pair.until(
+          () -> Governing.failure(other.get()).code() == Code.UNIMPLEMENTED, "it has no place");
     }
   }
 
