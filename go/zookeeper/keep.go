@@ -157,10 +157,14 @@ func (k *keeping) watch(ctx context.Context) error {
 	}
 }
 
-// look sets a watch on a node, whoever's it is by now. It fails if that does not hold what was written.
+// look sets a watch on a node, whoever's it is by now. It fails if that does not hold what was written. Where the
+// connection has ended meanwhile it is looked at again once there is another.
 func (k *keeping) look(path string, w *registry.Written) error {
 	data, _, _, err := k.conn.GetW(path)
 	switch {
+	case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrNoServer):
+		k.again([]string{path})
+		return nil
 	case errors.Is(err, zk.ErrNoNode), err == nil && string(data) != string(w.Data):
 		return fmt.Errorf("%s was removed, or written by somebody else", w.Key())
 	case err != nil:

@@ -26,6 +26,7 @@ type played struct {
 	// What is answered, but for the number of the question: an error, or zero and what belongs to the answer.
 	names func() (code int32, body []byte)
 	node  func(id string) (code int32, body []byte)
+	keeps bool // sessions go on at another connection; else they are over
 	// Whether a connection ends instead of an answer.
 	ends func() bool
 	// What is sent in place of an answer, if it is not nil and returns anything.
@@ -113,7 +114,7 @@ func (p *played) serve(conn net.Conn) error {
 		return err
 	}
 	session := uint64(1)
-	if binary.BigEndian.Uint64(asked[16:]) != 0 {
+	if binary.BigEndian.Uint64(asked[16:]) != 0 && !p.keeps {
 		session = 0 // those that have had one are told that it is over
 	}
 	begun := binary.BigEndian.AppendUint32(make([]byte, 4), 10_000) // ms for which a session lasts

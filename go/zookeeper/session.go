@@ -20,7 +20,7 @@ type session struct {
 	conn  *zk.Conn
 	dial  zk.Dialer
 	lease time.Duration
-	hosts int
+	hosts zk.DNSHostProvider // which knows all addresses of the hosts
 
 	told chan struct{} // has a value when something changed
 
@@ -39,11 +39,11 @@ type session struct {
 // open begins a session of a time. It fails if no server takes it soon.
 func (s *Store) open(ctx context.Context, lease time.Duration) (*session, error) {
 	n := &session{
-		dial: s.options.Dial, lease: lease, hosts: len(s.hosts),
+		dial: s.options.Dial, lease: lease,
 		told: make(chan struct{}, 1), changed: map[string]struct{}{}, conns: map[net.Conn]struct{}{},
 	}
 	conn, _, err := zk.Connect(s.hosts, n.lease, zk.WithDialer(n.connect), zk.WithEventCallback(n.take),
-		zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithMaxBufferSize(maxPacket))
+		zk.WithHostProvider(&n.hosts), zk.WithLogger(silent{}), zk.WithLogInfo(false), zk.WithMaxBufferSize(maxPacket))
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (silent) Printf(string, ...any) {}
 func (n *session) hasBegun() (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.begun && n.refused >= n.hosts {
+	if !n.begun && n.refused >= n.hosts.Len() {
 		return false, n.failure
 	}
 	return n.begun, nil

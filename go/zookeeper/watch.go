@@ -75,7 +75,8 @@ type looking struct {
 
 	folder  string
 	account registry.Account
-	names   map[string]int // those that were listed, by the number of the list that they were in last
+	names   map[string]int      // those that were listed, by the number of the list that they were in last
+	unread  map[string]struct{} // those that may not be read: they are asked for again with each list
 	lists   int
 	listed  time.Time // when the last was asked for
 }
@@ -89,7 +90,7 @@ func (l *looking) why(ctx context.Context, err error) error {
 }
 
 func (l *looking) all(w *registry.Watcher) error {
-	l.names = map[string]int{}
+	l.names, l.unread = map[string]int{}, map[string]struct{}{}
 	ids, _, err := l.differences(nil)
 	if err != nil {
 		return err
@@ -150,9 +151,11 @@ func (l *looking) differences(fired []string) (ids, went []string, err error) {
 	l.lists++
 	known := len(l.names)
 	for _, id := range there {
-		if _, ok := l.names[id]; ok {
+		_, ok := l.names[id]
+		if ok {
 			known--
-		} else {
+		}
+		if _, unread := l.unread[id]; unread || !ok {
 			ids = append(ids, id)
 		}
 		l.names[id] = l.lists
@@ -167,6 +170,7 @@ func (l *looking) differences(fired []string) (ids, went []string, err error) {
 			if list != l.lists {
 				went = append(went, id)
 				delete(l.names, id)
+				delete(l.unread, id)
 			}
 		}
 	}
@@ -206,7 +210,12 @@ func (l *looking) read(ids []string) (came []registry.Entry, gone []string, err 
 			for id := range next {
 				data, _, _, failed := l.conn.GetW(l.folder + "/" + id)
 				mu.Lock()
+				delete(l.unread, id)
 				switch {
+				case errors.Is(failed, zk.ErrNoAuth):
+					l.unread[id] = struct{}{}
+					_, _ = l.account.Put(id, nil)
+					came = append(came, registry.Entry{ID: id, Err: errors.New("ZooKeeper does not let it be read")})
 				case errors.Is(failed, zk.ErrNoNode):
 					gone = append(gone, id)
 				case failed != nil:

@@ -11,8 +11,8 @@ from harness.registries import programs
 from harness.registries.base import ASKED, RegistryServer
 
 # Operations and errors of the protocol.
-CREATE, DELETE, EXISTS, GET, SET, CHILDREN, CLOSE = 1, 2, 3, 4, 5, 8, -11
-NO_NODE, NODE_EXISTS, NOT_EMPTY = -101, -110, -111
+CREATE, DELETE, EXISTS, GET, SET, SET_RIGHTS, CHILDREN, CLOSE = 1, 2, 3, 4, 5, 7, 8, -11
+NO_NODE, NO_AUTH, NODE_EXISTS, NOT_EMPTY = -101, -102, -110, -111
 
 
 def string(data: bytes | str) -> bytes:
@@ -22,6 +22,8 @@ def string(data: bytes | str) -> bytes:
 
 # All may do all.
 WORLD = struct.pack(">ii", 1, 31) + string("world") + string("anyone")
+# Who can never have said who they are.
+NOBODY = struct.pack(">ii", 1, 31) + string("digest") + string("nobody:?")
 
 
 class Refused(OSError):
@@ -186,7 +188,7 @@ class ZooKeeper(RegistryServer):
         found: dict[str, bytes] = {}
         with self.client() as client, suppressed(NO_NODE):
             for name in client.children(f"/{self.root}/{service}"):
-                with suppressed(NO_NODE):  # it has gone since
+                with suppressed(NO_NODE, NO_AUTH):  # it has gone since, or is hidden
                     found[name] = client.get(self.path(service, name))[0]
         return found
 
@@ -200,6 +202,13 @@ class ZooKeeper(RegistryServer):
                 if refused.code != NODE_EXISTS:
                     raise
                 client.ask(SET, string(path) + string(data) + struct.pack(">i", -1), path)
+
+    def hide(self, service: str, id: str) -> None:
+        """Makes a node that nobody may read."""
+        self.put(service, id, b"")
+        path = self.path(service, id)
+        with self.client() as client:
+            client.ask(SET_RIGHTS, string(path) + NOBODY + struct.pack(">i", -1), path)
 
     def remove(self, service: str, id: str) -> None:
         with self.client() as client, suppressed(NO_NODE):
@@ -216,7 +225,7 @@ class ZooKeeper(RegistryServer):
         found: set[int] = set()
         with self.client() as client:
             for path in client.below(f"/{self.root}"):
-                with suppressed(NO_NODE):
+                with suppressed(NO_NODE, NO_AUTH):
                     found.add(client.get(path)[1])
         return found - {0}
 

@@ -7,12 +7,14 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from kazoo.client import KazooClient  # pyright: ignore[reportMissingTypeStubs]
 from kazoo.exceptions import (  # pyright: ignore[reportMissingTypeStubs]
     ConnectionLoss,
+    NoAuthError,
     NodeExistsError,
     NoNodeError,
 )
@@ -51,7 +53,8 @@ class ZooKeeper:
 
     async def watch(self, service: str, watcher: Watcher, /) -> None:
         """See Source."""
-        async with _Session(self.place, self._options) as session:
+        brief = replace(self.place, lease=min(self.place.lease, LEASE))  # as silence is to be noticed
+        async with _Session(brief, self._options) as session:
             await Looking(session, f"/{self.place.root}/{service}", watcher).follow()
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
@@ -77,6 +80,10 @@ class ZooKeeper:
 
 class _Unreached(RegistryError):
     """The connection was lost."""
+
+
+class _Unread(RegistryError):
+    """A node may not be read."""
 
 
 class _Session:
@@ -239,7 +246,8 @@ class _Session:
         elif isinstance(error, ConnectionLoss):
             future.set_exception(_Unreached(f"{self._hosts}: {LOST}"))
         else:
-            future.set_exception(RegistryError(f"{self._hosts}: {spelled(error)}"))
+            kind = _Unread if isinstance(error, NoAuthError) else RegistryError
+            future.set_exception(kind(f"{self._hosts}: {spelled(error)}"))
 
     def replace(self, path: str, version: int, data: bytes) -> asyncio.Future[Any]:
         """Has an ephemeral node of this session take the place of a node of that version. The result has exceptions
@@ -261,6 +269,7 @@ class Looking:
         self._watcher = watcher
         self._account = Account()
         self._names: set[str] = set()  # of the nodes
+        self._unread: set[str] = set()  # those that may not be read: they are asked for again with each list
 
     async def follow(self) -> None:
         """Tells the watcher of all entries, then of what changes. Raises RegistryError."""
@@ -272,7 +281,8 @@ class Looking:
             wanted, went = set[str](), set[str]()
             if self._path in changes:
                 await self._list()
-                wanted, went = self._names - self._account.ids, self._account.ids - self._names
+                wanted, went = self._names - (self._account.ids - self._unread), self._account.ids - self._names
+                self._unread.clear()
             for ident in went:
                 self._account.remove(ident)
             changed = {path.removeprefix(f"{self._path}/") for path in changes if path != self._path}
@@ -305,6 +315,10 @@ class Looking:
                     if ident in self._account:
                         self._account.remove(ident)
                         went.append(ident)
+                elif isinstance(found, _Unread):
+                    self._unread.add(ident)
+                    self._account.put(ident, b"")
+                    came.append(Entry(ident, fault="ZooKeeper does not let it be read"))
                 elif isinstance(found, BaseException):
                     raise found
                 else:

@@ -15,6 +15,7 @@ import io.trunkcall.StatusException;
 import io.trunkcall.registry.Registrar;
 import io.trunkcall.registry.Registry;
 import io.trunkcall.registry.ServiceRecord;
+import io.trunkcall.registry.Source;
 import io.trunkcall.registry.Store;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -36,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** What holds for each registry of another project, against its own server (registry.md 3). */
 @Timeout(240)
 abstract class StoresTest {
-  private static final String SERVICE = "test.Names";
+  static final String SERVICE = "test.Names";
   private static final Method<byte[], byte[]> WHO =
       Method.unary("/" + SERVICE + "/Who", Codec.raw(), Codec.raw());
   private static final Duration PATIENCE = Duration.ofSeconds(90);
@@ -73,6 +74,10 @@ abstract class StoresTest {
 
   /** A server that answers its name, and is being published under its id. */
   private Registrar listen(String name, String id) throws Exception {
+    return listen(store, name, id);
+  }
+
+  private Registrar listen(Store store, String name, String id) throws Exception {
     byte[] answer = name.getBytes(StandardCharsets.UTF_8);
     Registrar registrar = Registrar.builder(store).id(id).zone("zöne").build();
     Server server =
@@ -88,15 +93,23 @@ abstract class StoresTest {
 
   private final List<Server> servers = new ArrayList<>();
 
-  private Server publish(String name) throws Exception {
-    listen(name, name).published().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+  Server publish(String name) throws Exception {
+    return publish(store, name);
+  }
+
+  Server publish(Store store, String name) throws Exception {
+    listen(store, name, name).published().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
     return servers.get(servers.size() - 1);
   }
 
-  private Client find() {
+  Client find() {
+    return find(store);
+  }
+
+  Client find(Source source) {
     return closing(
         Client.builder("registry:" + SERVICE)
-            .resolver("registry", Registry.resolver(store))
+            .resolver("registry", Registry.resolver(source))
             .build());
   }
 
@@ -106,7 +119,7 @@ abstract class StoresTest {
   }
 
   /** Calls until all of these have answered, and nobody else; no call fails. */
-  private static void until(Client client, String... names) throws InterruptedException {
+  static void until(Client client, String... names) throws InterruptedException {
     Set<String> answered = new TreeSet<>();
     for (long end = System.nanoTime() + PATIENCE.toNanos(); System.nanoTime() < end; ) {
       answered.clear();

@@ -4,6 +4,8 @@ import java.io.File;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -12,6 +14,8 @@ import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.Transaction;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.data.ACL;
+import org.apache.zookeeper.data.Id;
 import org.apache.zookeeper.server.NIOServerCnxnFactory;
 import org.apache.zookeeper.server.ServerCnxnFactory;
 import org.apache.zookeeper.server.ZooKeeperServer;
@@ -97,6 +101,19 @@ final class ZooKeeperProcess implements RegistryProcess {
           return all.create(node, data, ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT)
               .commit();
         });
+  }
+
+  /** Makes a node that nobody may read. */
+  void hide(String service, String id) throws Exception {
+    put(service, id, new byte[0]);
+    ACL nobodys = new ACL(ZooDefs.Perms.ALL, new Id("digest", "nobody:?"));
+    List<ACL> only = Collections.singletonList(nobodys); // the library asks whether null is in it
+    work(client -> client.setACL("/trunkcall/v1/" + service + "/" + id, only, -1));
+  }
+
+  /** For how many milliseconds sessions last. */
+  Collection<Integer> leases() {
+    return server.getZKDatabase().getSessionWithTimeOuts().values();
   }
 
   @Override

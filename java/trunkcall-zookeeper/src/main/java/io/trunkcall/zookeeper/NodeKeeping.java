@@ -39,7 +39,7 @@ final class NodeKeeping {
 
   /** Until the thread is interrupted; then it withdraws them. */
   void keep(Runnable published) throws IOException, InterruptedException {
-    Session session = Session.open(store);
+    Session session = Session.open(store, store.lease);
     Duration stays = store.lease; // after a failure, until they are written again
     try {
       put(session);

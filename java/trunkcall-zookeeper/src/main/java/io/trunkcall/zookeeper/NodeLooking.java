@@ -13,6 +13,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher.Event.EventType;
 import org.apache.zookeeper.Watcher.Event.KeeperState;
@@ -24,11 +25,13 @@ import org.apache.zookeeper.Watcher.Event.KeeperState;
 final class NodeLooking {
   private static final int AT_ONCE = 256; // nodes that are asked for
   private static final Duration ANSWERED = Duration.ofSeconds(20);
+  private static final byte[] NOTHING = {};
   private static final Duration LONG = Duration.ofHours(1);
 
   private final Session session;
   private final String folder;
   private final Account account = new Account();
+  private final Set<String> unread = new HashSet<>(); // they are asked for again with each list
 
   NodeLooking(Session session, String folder) {
     this.session = session;
@@ -75,6 +78,8 @@ final class NodeLooking {
       Set<String> known = account.ids();
       there.stream().filter(id -> !known.contains(id)).forEach(ids::add);
       known.stream().filter(id -> !there.contains(id)).forEach(went::add);
+      unread.stream().filter(there::contains).forEach(ids::add);
+      unread.clear();
     }
     List<Entry> came = new ArrayList<>();
     went.addAll(read(ids, came));
@@ -108,11 +113,23 @@ final class NodeLooking {
       List<CompletableFuture<Session.Node>> asked =
           part.stream().map(id -> session.read(folder + "/" + id, true)).toList();
       for (int i = 0; i < part.size(); i++) {
-        byte[] data = Session.get(asked.get(i), ANSWERED).data();
+        String id = part.get(i);
+        byte[] data;
+        try {
+          data = Session.get(asked.get(i), ANSWERED).data();
+        } catch (RegistryException fault) {
+          if (!(fault.getCause() instanceof KeeperException.NoAuthException)) {
+            throw fault;
+          }
+          unread.add(id);
+          Entry unused = account.put(id, NOTHING);
+          came.add(Entry.faulty(id, "", "ZooKeeper does not let it be read"));
+          continue;
+        }
         if (data == null) {
-          gone.add(part.get(i));
+          gone.add(id);
         } else {
-          came.add(account.put(part.get(i), data));
+          came.add(account.put(id, data));
         }
       }
     }

@@ -33,17 +33,18 @@ final class Session implements Watcher, AutoCloseable {
   /** A node; of those that are not there, null stands for the data. */
   record Node(byte @Nullable [] data, Stat stat) {}
 
-  private Session(ZooKeeperStore store) throws IOException {
-    int millis = Math.toIntExact(store.lease.toMillis());
+  private Session(ZooKeeperStore store, Duration lease) throws IOException {
+    int millis = Math.toIntExact(lease.toMillis());
     this.client = new ZooKeeper(store.hosts, millis, this, store.config());
     if (!store.scheme.isEmpty()) {
       client.addAuthInfo(store.scheme, store.auth);
     }
   }
 
-  /** Begins a session. Throws RegistryException if no server takes it in time. */
-  static Session open(ZooKeeperStore store) throws IOException, InterruptedException {
-    Session session = new Session(store);
+  /** Begins a session of a time. Throws RegistryException if no server takes it soon. */
+  static Session open(ZooKeeperStore store, Duration lease)
+      throws IOException, InterruptedException {
+    Session session = new Session(store, lease);
     boolean begun = false;
     try {
       WatchedEvent first = session.next(REACHED);

@@ -55,7 +55,9 @@ public final class ZooKeeperStore implements Store {
 
   @Override
   public void watch(String service, Watcher watcher) throws Exception {
-    try (Session session = Session.open(this)) {
+    // Nothing is bound to the session, and silence is to be noticed.
+    Duration brief = lease.compareTo(Place.LEASE) < 0 ? lease : Place.LEASE;
+    try (Session session = Session.open(this, brief)) {
       new NodeLooking(session, root + "/" + service).watch(watcher);
     }
   }
