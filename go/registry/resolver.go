@@ -55,7 +55,7 @@ func (r *resolver) Resolve(ctx context.Context, watch *trunkcall.Watch) error {
 	failures := 0
 	for {
 		told := w.tellings()
-		err := r.source.Watch(ctx, service, w)
+		err := r.tryToWatch(ctx, service, w)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -71,6 +71,16 @@ func (r *resolver) Resolve(ctx context.Context, watch *trunkcall.Watch) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// tryToWatch is the source's Watch. A source that panics has failed.
+func (r *resolver) tryToWatch(ctx context.Context, service string, w *Watcher) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("it panicked: %v", value)
+		}
+	}()
+	return r.source.Watch(ctx, service, w)
 }
 
 // Watcher makes endpoints of what a Source tells of one service. Its methods are safe for concurrent use; what is told

@@ -47,6 +47,59 @@ func TestAStoreThatPanicsIsAskedAgain(t *testing.T) {
 	<-asked
 }
 
+// sourceFunc is a Source.
+type sourceFunc func(ctx context.Context, service string, w *registry.Watcher) error
+
+func (f sourceFunc) Watch(ctx context.Context, service string, w *registry.Watcher) error {
+	return f(ctx, service, w)
+}
+
+// A source that panics has failed: what it told is still known, so that a registry that comes back with less withdraws
+// nobody (spec/registry.md 6.4).
+func TestWhatASourceToldThatPanicsIsStillKnown(t *testing.T) {
+	entry := func(id string, weight int) registry.Entry {
+		r := registry.Record{Service: service, ID: id, Addresses: []string{"127.0.0.1:1"}, Weight: weight}
+		data, err := r.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return registry.Entry{ID: id, Data: data}
+	}
+	asked := 0
+	source := sourceFunc(func(ctx context.Context, _ string, w *registry.Watcher) error {
+		if asked++; asked == 1 {
+			w.All([]registry.Entry{entry("a", 1), entry("b", 1), entry("c", 1)})
+			panic("a fault")
+		}
+		w.All([]registry.Entry{entry("a", 7)})
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	client, err := trunkcall.NewClient("registry:"+service, trunkcall.WithResolver("registry", registry.Resolver(source, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	called := make(chan struct{})
+	go func() {
+		defer close(called)
+		_, _ = who.Call(ctx, client, wrapperspb.String(""), trunkcall.WaitForReady())
+	}()
+	defer func() { <-called }()
+	defer cancel()
+	for {
+		all := client.Endpoints()
+		if len(all) > 0 && all[0].Endpoint.Weight == 7 {
+			if len(all) != 3 {
+				t.Errorf("%d endpoints are left of 3", len(all))
+			}
+			return
+		}
+		time.Sleep(time.Millisecond) // it is asked again, not relied on
+	}
+}
+
 // Services are registered by several goroutines while the server listens: in the end all are published.
 func TestServicesThatAreRegisteredAtOnceAreAllPublished(t *testing.T) {
 	const services = 4

@@ -43,7 +43,7 @@ final class RegistryResolver implements Resolver {
       source.watch(service, watcher);
     } catch (InterruptedException end) {
       throw end;
-    } catch (Exception fault) {
+    } catch (Throwable fault) { // a package of a registry may lack classes
       why = RegistryException.spelled(fault);
     }
     if (Thread.interrupted()) {

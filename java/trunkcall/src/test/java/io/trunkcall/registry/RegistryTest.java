@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkcall.CallOptions;
 import io.trunkcall.Client;
 import io.trunkcall.Code;
 import io.trunkcall.Codec;
+import io.trunkcall.EndpointGauges;
 import io.trunkcall.Handler;
 import io.trunkcall.Method;
 import io.trunkcall.Server;
@@ -22,6 +24,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -88,6 +91,38 @@ final class RegistryTest {
       assertFalse(thread.isAlive());
       assertTrue(call.isCompletedExceptionally());
     }
+  }
+
+  private static Entry entry(String id, int weight) {
+    ServiceRecord record =
+        ServiceRecord.builder(Instances.SERVICE, id, "127.0.0.1:1").weight(weight).build();
+    return Entry.of(id, record.toBytes());
+  }
+
+  @Test
+  void whatASourceToldThatThrowsAnErrorIsStillKnown() throws Exception {
+    AtomicInteger asked = new AtomicInteger();
+    Client client =
+        instances.find(
+            (service, watcher) -> {
+              if (asked.incrementAndGet() == 1) {
+                watcher.all(List.of(entry("a", 1), entry("b", 1), entry("c", 1)));
+                throw new NoClassDefFoundError("of its own");
+              }
+              watcher.all(List.of(entry("a", 7)));
+              new CountDownLatch(1).await();
+            });
+    CompletableFuture<byte[]> call =
+        client.callAsync(Instances.WHO, new byte[0], CallOptions.NONE.withWaitForReady(true));
+    while (true) {
+      List<EndpointGauges> all = client.endpoints().get();
+      if (!all.isEmpty() && all.get(0).endpoint().weight() == 7) {
+        assertEquals(3, all.size()); // not one, of a registry that tells less than it did
+        break;
+      }
+      Thread.sleep(1); // it is asked again, not relied on
+    }
+    call.cancel(true);
   }
 
   @Test
