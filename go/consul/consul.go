@@ -71,6 +71,7 @@ func New(config *api.Config, o Options) (*Store, error) {
 
 // Keep is registry.Store.
 func (s *Store) Keep(ctx context.Context, records []registry.Written, published func()) error {
+	defer s.config.HttpClient.CloseIdleConnections()
 	if err := s.put(ctx, records); err != nil {
 		if ctx.Err() != nil {
 			return s.withdraw(ctx, records) // some may have been written

@@ -181,6 +181,34 @@ func TestOfTwoAgentsTheFirstCounts(t *testing.T) {
 	}
 }
 
+// An agent bounds how many connections one address may have.
+func TestAStoreThatIsNotUsedHasNoConnection(t *testing.T) {
+	agent := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.NotFound(w, r)
+	}))
+	closed := make(chan struct{}, 10)
+	agent.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	agent.Start()
+	defer agent.Close()
+	store, err := New(&api.Config{Address: agent.URL}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Watch(t.Context(), "s", &registry.Watcher{}); err == nil {
+		t.Error("it was answered")
+	}
+	<-closed
+	record := registry.Record{Service: "s", ID: "i", Addresses: []string{"127.0.0.1:1"}}
+	if err := store.Keep(t.Context(), []registry.Written{{Record: record}}, func() {}); err == nil {
+		t.Error("it was published")
+	}
+	<-closed
+}
+
 func TestAnAgentAtAUnixSocket(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "agent"))
 	if err != nil {
