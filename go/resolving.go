@@ -33,9 +33,8 @@ func (w *Watch) Target() string { return w.of.rest }
 // set stays. The slice is copied, but not the addresses and attributes of its endpoints.
 func (w *Watch) Set(endpoints []Endpoint) error { return w.of.set(endpoints) }
 
-// Fail says why there is no set, or none that is newer, while the resolver goes on. It is logged, once
-// for the same error in a row. The last good
-// set stays; as long as there was none, calls fail or wait as if Resolve had returned err.
+// Fail says why there is no set, or none that is newer, while the resolver goes on. It is logged, once for the same
+// error in a row. The last good set stays; as long as there was none, calls fail or wait as if Resolve had returned err.
 func (w *Watch) Fail(err error) { w.of.failing(err, true) }
 
 // Failed has a value after an endpoint could not be reached. A resolver that asks at intervals may
@@ -131,7 +130,9 @@ func (r *resolving) failing(why error, told bool) {
 	r.client.endpoints.failed(err)
 	r.mu.Lock()
 	again := r.noted == err.Error()
-	r.noted = err.Error()
+	if told || r.client.options.journal.logger != nil { // else it is not
+		r.noted = err.Error()
+	}
 	r.mu.Unlock()
 	if again {
 		return
