@@ -59,8 +59,11 @@ func (c *common) openPolicies(check func(*policy.File) error) *policyFile {
 	f := &policyFile{path: c.policyPath, options: c, check: check}
 	info, err := os.Stat(f.path)
 	if err == nil {
-		f.read, f.seen = info, info
-		_, err = f.take()
+		var data []byte
+		if data, err = readPolicies(f.path); err == nil {
+			f.read, f.seen = info, info
+			err = f.take(data)
+		}
 	}
 	if err != nil {
 		c.wrong("policy file %s: %s", f.path, faults(err))
@@ -72,21 +75,16 @@ func (c *common) openPolicies(check func(*policy.File) error) *policyFile {
 // faults tells an error in one line.
 func faults(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// take reads the file and has it hold. It reports whether it was read, however good it is.
-func (f *policyFile) take() (read bool, err error) {
-	data, err := readPolicies(f.path)
-	if err != nil {
-		return false, err
-	}
+// take has what is in the file hold.
+func (f *policyFile) take(data []byte) error {
 	file, err := policy.Parse(data)
 	if err == nil && f.check != nil {
 		err = f.check(file)
 	}
-	if err != nil {
-		return true, err
+	if err == nil {
+		f.current.Store(newGovernance(file, f.current.Load()))
 	}
-	f.current.Store(newGovernance(file, f.current.Load()))
-	return true, nil
+	return err
 }
 
 // wantRegular refuses what is no regular file (policy.md 5.6).
@@ -127,30 +125,33 @@ func (f *policyFile) watch(done <-chan struct{}) {
 	}
 }
 
-// look reads the file if it has changed, and has stayed as it is since the last look: one that is being written is
-// left alone.
+// look reads the file if it has changed, and has stayed as it is since the last look and until it was read: one that is
+// being written is left alone.
 func (f *policyFile) look() {
 	info, err := os.Stat(f.path)
-	if err != nil {
-		f.seen, f.read = nil, nil
-		f.refused(err)
-		return
+	if err == nil {
+		stays := f.seen != nil && alike(info, f.seen)
+		f.seen = info
+		if !stays || f.read != nil && alike(info, f.read) {
+			return
+		}
+		var data []byte
+		if data, err = readPolicies(f.path); err == nil {
+			if now, gone := os.Stat(f.path); gone != nil || !alike(now, info) {
+				return
+			}
+			f.read = info
+			if err := f.take(data); err != nil {
+				f.refused(err)
+				return
+			}
+			f.fault = ""
+			f.options.policyTaken(&f.events, f.path)
+			return
+		}
 	}
-	stays := f.seen != nil && alike(info, f.seen)
-	f.seen = info
-	if !stays || f.read != nil && alike(info, f.read) {
-		return
-	}
-	read, err := f.take()
-	if read {
-		f.read = info // it will be no other before it changes
-	}
-	if err != nil {
-		f.refused(err)
-		return
-	}
-	f.fault = ""
-	f.options.policyTaken(&f.events, f.path)
+	f.seen, f.read = nil, nil
+	f.refused(err)
 }
 
 // refused tells why the file is not taken, unless that was said before.

@@ -66,14 +66,16 @@ class PolicyFile:
             await self.look()
 
     async def look(self) -> None:
-        """Reads the file if it has changed, and has stayed as it is since the last look. That is done in a thread: a
-        large file takes seconds, which calls do not wait for."""
+        """Reads the file if it has changed, and has stayed as it is since the last look and until it was read. That is
+        done in a thread: a large file takes seconds, which calls do not wait for."""
         try:
             stamp = self._stamp()
             stays, self._seen = stamp == self._seen, stamp
             if not stays or stamp == self._read:
                 return
             data = await asyncio.to_thread(self._data)
+            if self._stamp() != stamp:
+                return
             self._read = stamp
             self.current = Governance(await asyncio.to_thread(self._parsed, data), self.current)
         except OSError as error:

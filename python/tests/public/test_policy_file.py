@@ -31,6 +31,7 @@ from trunkcall import (
 from trunkcall import blocking as threads
 from trunkcall.calling import Calls
 from trunkcall.policy import File, parse
+from trunkcall.policyfile import PolicyFile
 from trunkcall.testing import Clock, TestServer, blocking
 
 NO_FILE = "want a file, not a folder or the like"
@@ -278,6 +279,27 @@ class Files(unittest.IsolatedAsyncioTestCase):
         ):
             self.assertIn(text, told[1])
         self.assertIn("No such file", told[2])
+
+    async def test_a_file_that_changes_while_it_is_read_is_left_alone(self) -> None:
+        handler, good = Counting(), (RETRYING % "true").replace("100ms", "1us")
+        read = PolicyFile._data
+
+        def reading(file: PolicyFile) -> bytes:
+            data = read(file)
+            if b"attempts: 2" in data:
+                self.write("defaults:\n  retries: none")
+            return data
+
+        with self.assertLogs("trunkcall", "INFO") as logs, mock.patch.object(PolicyFile, "_data", reading):
+            async with Clock() as clock, self.server(handler, good) as server:
+                await server.client.connect()
+                self.write(good.replace("attempts: 4", "attempts: 2"))
+                while not any("policy file taken" in one for one in logs.output):
+                    await clock.advance(1)
+                await clock.advance(5)
+                await self.fails(server.client)
+        self.assertEqual(handler.runs, 1)
+        self.assertEqual(len([one for one in logs.output if "policy file taken" in one]), 1)
 
     async def test_a_state_stays_where_its_rules_do(self) -> None:
         handler = Counting()

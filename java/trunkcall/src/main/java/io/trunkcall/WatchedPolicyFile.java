@@ -113,8 +113,8 @@ final class WatchedPolicyFile {
   }
 
   /**
-   * Reads the file if it has changed, and has stayed as it is since the last look: one that is
-   * being written is left alone.
+   * Reads the file if it has changed, and has stayed as it is since the last look and until it was
+   * read: one that is being written is left alone.
    */
   void look(Told told) {
     try {
@@ -125,6 +125,9 @@ final class WatchedPolicyFile {
         return;
       }
       byte[] data = bytes();
+      if (!Stamp.of(path).equals(now)) {
+        return;
+      }
       read = now; // it will be no other before it changes
       current = taken(data, current);
       fault = "";
