@@ -1,6 +1,7 @@
 package io.trunkcall;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import io.trunkcall.Governing.Held;
 import java.nio.file.Path;
@@ -79,6 +80,32 @@ final class PolicyAdaptiveTest {
     Held held = new Held();
     try (Governing bench = new Governing(folder, "defaults:\n  " + ADAPTIVE, held.counting)) {
       follows(bench.client, held, bench.time, Delivery.NOT_SENT);
+    }
+  }
+
+  @Test
+  void aStreamThatStaysOpenIsNoSlowCall() {
+    Held held = new Held();
+    try (Governing bench = new Governing(folder, "defaults:\n  " + ADAPTIVE, held.counting)) {
+      for (int batch = 0; batch < 4; batch++) {
+        assertEquals(4, atOnce(bench.client, held, bench.time, 4, QUICK, Delivery.NOT_SENT));
+      }
+      for (int batch = 0; batch < 20; batch++) {
+        List<ClientStream<String, String>> streams = new ArrayList<>();
+        for (int call = 0; call < 4; call++) {
+          ClientStream<String, String> one =
+              bench.client.stream(Texts.TALK, null, CallOptions.NONE);
+          one.send("x");
+          assertEquals("x", one.receive());
+          streams.add(one);
+        }
+        bench.time.advance(SLOW);
+        for (ClientStream<String, String> one : streams) {
+          one.halfClose();
+          assertNull(one.receive());
+        }
+      }
+      assertEquals(8, atOnce(bench.client, held, bench.time, 8, QUICK, Delivery.NOT_SENT));
     }
   }
 
