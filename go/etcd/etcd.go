@@ -98,7 +98,21 @@ func New(config clientv3.Config, o Options) (*Store, error) {
 
 // open makes a client. It fails, and says why, if etcd cannot be reached: of all else the library would wait for that.
 func (s *Store) open(ctx context.Context) (*clientv3.Client, error) {
-	client, err := s.client(ctx)
+	if s.config.Username != "" { // for whose token the library waits, and does not say why in vain
+		nobody := s.config
+		nobody.Username, nobody.Password = "", ""
+		client, err := s.reached(ctx, nobody)
+		if err != nil {
+			return nil, err
+		}
+		_ = client.Close()
+	}
+	return s.reached(ctx, s.config)
+}
+
+// reached makes a client of an etcd that can be reached.
+func (s *Store) reached(ctx context.Context, config clientv3.Config) (*clientv3.Client, error) {
+	client, err := newClient(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -114,15 +128,15 @@ func (s *Store) open(ctx context.Context) (*clientv3.Client, error) {
 	return client, nil // what else is wrong is said of what is wanted
 }
 
-// client makes one, and has a token of the user told, which the library waits for whatever becomes of ctx.
-func (s *Store) client(ctx context.Context) (*clientv3.Client, error) {
+// newClient makes one, and has a token of the user told, which the library waits for whatever becomes of ctx.
+func newClient(ctx context.Context, config clientv3.Config) (*clientv3.Client, error) {
 	type result struct {
 		client *clientv3.Client
 		err    error
 	}
 	made := make(chan result, 1)
 	go func() {
-		client, err := clientv3.New(s.config)
+		client, err := clientv3.New(config)
 		made <- result{client, err}
 	}()
 	select {

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func TestNobodyAnswersAUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = silent.Close() }()
-	for _, where := range []string{"127.0.0.1:1", silent.Addr().String()} {
+	for where, why := range map[string]string{"127.0.0.1:1": "connection refused", silent.Addr().String(): ""} {
 		store, err := New(clientv3.Config{Endpoints: []string{where}, Username: "root", Password: "p"}, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -67,22 +68,26 @@ func TestNobodyAnswersAUser(t *testing.T) {
 			go func() { ended <- store.Keep(ctx, nil, nil) }()
 			cancel()
 			for range 2 {
-				ends(t, ended)
+				_ = ends(t, ended)
 			}
 			go func() { ended <- store.Watch(t.Context(), "s", nil) }() //nolint:contextcheck // by itself
-			ends(t, ended)
+			if err := ends(t, ended); !strings.Contains(err.Error(), why) {
+				t.Errorf("%v, want %s", err, why)
+			}
 		})
 	}
 }
 
-func ends(t *testing.T, ended <-chan error) {
+func ends(t *testing.T, ended <-chan error) error {
 	t.Helper()
 	select {
 	case err := <-ended:
 		if err == nil {
-			t.Error("it is watched, or published")
+			t.Fatal("it is watched, or published")
 		}
+		return err
 	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
+	return nil
 }
