@@ -294,7 +294,7 @@ class OpenedStream(ClientStream[Req, Resp]):
         self._plain: PlainStream | None = None
         self._inner: MessageStream | None = None  # what interceptors made of it
         self._attempts = Attempts()  # of those that were not opened, how they ended
-        self._tried: list[OutgoingCall] = []  # while interceptors may begin another: those that were opened
+        self._tried: list[PlainStream] = []  # those that were opened, of which interceptors left one or more open
         self._failure: Exception | None = None  # why it was not opened
         self._starting: asyncio.Task[None] | None = None
         self._as_given = False  # nobody intercepts the messages
@@ -351,7 +351,7 @@ class OpenedStream(ClientStream[Req, Resp]):
                 finally:
                     if plain.opened:
                         self._plain = plain
-                        self._tried.append(plain.out)
+                        self._tried.append(plain)
                     elif plain.passage is not None:
                         plain.passage.ended(None)
             except StatusError as error:
@@ -365,22 +365,24 @@ class OpenedStream(ClientStream[Req, Resp]):
 
     async def _start(self, interceptors: Sequence[Interceptor], call: Call, last: Next) -> None:
         try:
-            self._inner = cast(MessageStream, await chain(interceptors, last, self._judge)(call))
+            self._inner = inner = cast(MessageStream, await chain(interceptors, last, self._judge)(call))
+            if isinstance(inner, PlainStream):  # nobody reads from another, as who wraps them may
+                self._plain = inner
+                self._end(but=inner)
         except asyncio.CancelledError:
             delivery = Delivery.NOT_SENT if self._plain is None else Delivery.UNKNOWN
             self._failed(failure(Code.CANCELLED, CANCELLED, delivery))
         except Exception as error:
             self._failed(intercepted(error, self._attempts.went_on, self._delivery))
         finally:
-            self._tried.clear()
             self._starting = None
             self._has_ends_told(call)
 
     @property
     def _delivery(self) -> Delivery:
         """What the call has, of all attempts."""
-        opened = (Delivery.UNKNOWN if out.status is None else out.status.delivery for out in self._tried)
-        return least(self._attempts.delivery, *opened)
+        ends = [one.out.status for one in self._tried]
+        return least(self._attempts.delivery, *(Delivery.UNKNOWN if one is None else one.delivery for one in ends))
 
     def _judge(self, interceptor: str, answer: Any) -> StatusError | None:
         wrong = wrong_stream(interceptor, answer, self._method)
@@ -400,8 +402,13 @@ class OpenedStream(ClientStream[Req, Resp]):
 
     def _failed(self, error: Exception) -> None:
         self._failure = error
-        if self._plain is not None:
-            self._plain.cancel()
+        self._end()
+
+    def _end(self, but: PlainStream | None = None) -> None:
+        """Cancels what is open, of all attempts."""
+        for one in [*self._tried, self._plain]:
+            if one is not None and one is not but and one.out.status is None:
+                one.cancel()
 
     async def _opened(self) -> MessageStream:
         if self._starting is not None:
@@ -472,14 +479,15 @@ class OpenedStream(ClientStream[Req, Resp]):
     def cancel(self) -> None:
         if self._starting is not None:
             self._starting.cancel()
-        elif self._plain is not None:
-            self._plain.cancel()
+        else:
+            self._end()
 
     def __del__(self) -> None:
         plain: PlainStream | None = getattr(self, "_plain", None)
-        if plain is not None and plain.out.status is None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                plain.loop.call_soon_threadsafe(plain.cancel)
+        for one in self._tried or [plain] if plain is not None else []:
+            if one.out.status is None:
+                with contextlib.suppress(RuntimeError):  # the loop is closed
+                    one.loop.call_soon_threadsafe(one.cancel)
 
 
 def _unwritten(method: Method[Any, Any], codec: Codec, message: Any, error: Exception) -> tuple[Code, str]:

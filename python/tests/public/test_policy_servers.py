@@ -115,6 +115,48 @@ class Servers(PolicyCase):
                         self.assertIsNone(await stream.receive())
         self.assertEqual(seen, [Priority.HIGH, Priority.LOW, Priority.CRITICAL])
 
+    async def test_streams_that_interceptors_leave_open_end_with_their_call(self) -> None:
+        async def serve(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterator[bytes]:
+            async for one in requests:
+                yield one
+
+        async def again(call: Call, proceed: Next) -> Any:
+            await proceed(call)
+            return await proceed(call)
+
+        async def fails(call: Call, proceed: Next) -> Any:
+            await proceed(call)
+            await proceed(call)
+            raise StatusError(Code.ABORTED, "on purpose")
+
+        class Wrapped:
+            def __init__(self, first: Any, last: Any) -> None:
+                self.first, self.last = first, last
+
+            async def send(self, message: Any) -> bool:
+                return bool(await self.first.send(message)) and bool(await self.last.send(message))
+
+            async def receive(self) -> Any:
+                return [await self.first.receive(), await self.last.receive()]
+
+        async def wraps(call: Call, proceed: Next) -> Any:
+            return Wrapped(await proceed(call), await proceed(call))
+
+        path = self.write("defaults:\n  concurrency:\n    limit: 2")
+        async with Server() as server:
+            server.register(TWICE.handler(serve))
+            where = await server.listen(f"mem:{self.id()}")
+            for one in (again, fails, wraps):
+                async with Client(where, codec=RAW, policy_file=path, interceptors=[one]) as client:
+                    for _ in range(3):  # of which each has two places
+                        async with client.stream(TWICE) as stream:
+                            if one is fails:
+                                with self.assertRaisesRegex(StatusError, "on purpose"):
+                                    await stream.receive()
+                                continue
+                            await stream.send(b"x")
+                            self.assertEqual(await stream.receive(), [b"x", b"x"] if one is wraps else b"x")
+
     async def test_limits_of_a_server_go_by_priority(self) -> None:
         path = self.write("defaults:\n  server_concurrency:\n    limit: 4\n  server_rate:\n    per_second: 1000")
         one = Served(takes(1))

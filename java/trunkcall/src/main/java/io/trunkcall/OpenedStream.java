@@ -1,13 +1,16 @@
 package io.trunkcall;
 
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
 /** A stream of a client or a connection: the messages of a call, perhaps behind interceptors. */
 final class OpenedStream<Q, R> implements ClientStream<Q, R> {
   private final CompletableFuture<MessageStream> inner;
-  private volatile @Nullable StreamCall plain; // of the last attempt
+  private volatile @Nullable StreamCall plain; // of the last attempt, or of which they are
+  private final List<StreamCall> tried = new CopyOnWriteArrayList<>(); // by interceptors
   private volatile boolean cancelled;
   private @Nullable Early early; // who received last before there was a stream
 
@@ -24,6 +27,7 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
 
   void began(StreamCall call) {
     plain = call;
+    tried.add(call);
     if (cancelled) {
       call.cancel();
     }
@@ -34,16 +38,36 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
     made.whenComplete(
         (stream, error) -> {
           if (error == null && stream instanceof MessageStream messages) {
+            endOthers(messages);
             inner.complete(messages);
             return;
           }
           StatusException failure = from.failure(error == null ? null : error);
-          StreamCall call = plain;
-          if (call != null) {
-            call.cancel();
-          }
+          tried.forEach(StreamCall::cancel);
           inner.completeExceptionally(failure);
         });
+  }
+
+  /**
+   * Ends the attempts that nobody reads from. Who wraps messages may read from several: these end
+   * with the last.
+   */
+  private void endOthers(MessageStream messages) {
+    for (StreamCall one : tried) {
+      if (one.pipe == messages) {
+        plain = one;
+      }
+    }
+    StreamCall last = plain;
+    if (last == null || tried.size() == 1) {
+      return;
+    }
+    Runnable end = () -> tried.stream().filter(one -> one != last).forEach(StreamCall::cancel);
+    if (last.pipe == messages) {
+      end.run();
+    } else {
+      last.status.thenRun(end);
+    }
   }
 
   /** What is known of the attempts that interceptors made. */
@@ -167,6 +191,7 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
     StreamCall call = plain;
     if (call != null) {
       call.cancel();
+      tried.forEach(StreamCall::cancel);
     } else { // interceptors have not gone on, and may never do
       inner.completeExceptionally(
           Failures.local(Code.CANCELLED, "cancelled by the caller", Delivery.NOT_SENT));

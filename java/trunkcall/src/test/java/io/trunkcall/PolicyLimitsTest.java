@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -170,6 +171,37 @@ final class PolicyLimitsTest {
         CompletableFuture<?> made = pair.client.unary(Texts.SAY, "x", CallOptions.NONE);
         assertEquals(Code.UNAUTHENTICATED, Governing.failure(made).code());
         Pair.until(() -> pair.server.running() == 0, "it runs");
+      }
+    }
+  }
+
+  @Test
+  void streamsThatInterceptorsLeaveOpenEndWithTheirCall() {
+    ClientInterceptor again =
+        (call, next) -> next.proceed(call).thenCompose(first -> next.proceed(call));
+    ClientInterceptor fails =
+        (call, next) ->
+            next.proceed(call)
+                .thenCompose(first -> next.proceed(call))
+                .thenCompose(
+                    last ->
+                        CompletableFuture.failedFuture(
+                            new StatusException(Code.ABORTED, "on purpose")));
+    String file = "defaults:\n  concurrency:\n    limit: 2\n";
+    for (ClientInterceptor one : List.of(again, fails)) {
+      Consumer<ClientBuilder> more = client -> client.clientInterceptor(one);
+      try (Governing bench = new Governing(folder, file, more, Counting.succeeds())) {
+        for (int call = 0; call < 3; call++) { // of which each has two places
+          ClientStream<String, String> stream =
+              bench.client.stream(Texts.TALK, null, CallOptions.NONE);
+          if (one == fails) {
+            assertEquals("on purpose", Pair.failure(stream::receive).status().message());
+            continue;
+          }
+          stream.send("x");
+          assertEquals("x", stream.receive());
+          stream.cancel();
+        }
       }
     }
   }
