@@ -18,7 +18,8 @@ final class RegistryResolver implements Resolver {
   public void resolve(Watch watch) throws InterruptedException {
     String service = watch.target();
     if (!Names.isName(service, Names.MOST_SERVICE)) {
-      throw new IllegalArgumentException(Member.SERVICE.fault());
+      watch.fail(Member.SERVICE.fault());
+      Thread.sleep(Long.MAX_VALUE); // nothing will ever be found there
     }
     Watcher watcher = new Watcher(service, watch);
     try {

@@ -173,7 +173,7 @@ final class RegistryTest {
   void aTargetThatIsNoNameIsRefused() {
     Client client = instances.find(new Folder(folder), "registry:../x");
     String text = Instances.failure(client).status().message();
-    assertTrue(text.contains("service: want a name of 1 to 200 letters"), text);
+    assertTrue(text.contains("resolver registry: service: want a name of 1 to 200 letters"), text);
   }
 
   @Test
