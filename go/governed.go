@@ -72,7 +72,7 @@ func (c *route) enter(ctx context.Context, o *callOptions, g *governedCall) erro
 	}
 	if len(g.rules.Faults) > 0 {
 		o.began = 0 // it may wait
-		if err := c.injected(ctx, g.rules.Faults); err != nil {
+		if err := c.injected(ctx, g.rules); err != nil {
 			return err
 		}
 	}
@@ -93,13 +93,17 @@ func (c *route) enter(ctx context.Context, o *callOptions, g *governedCall) erro
 }
 
 // injected does to a call what faults for drills say.
-func (c *route) injected(ctx context.Context, faults []policy.FaultRules) error {
-	fault := policy.Inject(faults, random)
+func (c *route) injected(ctx context.Context, rules *methodRules) error {
+	fault := policy.Inject(rules.Faults, random)
 	if !c.waited(ctx, fault.Delay) {
 		if ctx.Err() == nil {
 			return c.unreachable(ctx, ErrClientClosed)
 		}
-		return notSent(ctx.Err())
+		s := StatusOf(ctx.Err())
+		if s.Code == DeadlineExceeded {
+			s.Message = "the deadline passed while a fault of the policy held the call up: " + rules.method
+		}
+		return notSent(s.Err())
 	}
 	if fault.Code != policy.OK {
 		return notSent(Errorf(Code(fault.Code), "fault %s of the policy", fault.Name))

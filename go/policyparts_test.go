@@ -432,7 +432,11 @@ func TestFaultsForDrills(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := echo.Call(ctx, c, text("x"))
-		wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
+		s := wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
+		wantsText(t, s.Message, "the deadline passed while a fault of the policy held the call up: /test.Service/Echo")
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v is not context.DeadlineExceeded", err)
+		}
 	})
 }
 

@@ -120,7 +120,7 @@ async def drilled(rules: Rules, caller: Calls, deadline: int) -> None:
             async with asyncio.timeout(left):
                 await paused(caller, fault.delay / 1e9)
         except TimeoutError:
-            text = "the deadline passed while a fault of the policy held the call up"
+            text = f"the deadline passed while a fault of the policy held the call up: {rules.name}"
             raise failure(Code.DEADLINE_EXCEEDED, text, Delivery.NOT_SENT) from None
     if fault.code:
         raise failure(Code(fault.code), f"fault {fault.name} of the policy", Delivery.NOT_SENT)
