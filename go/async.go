@@ -63,7 +63,7 @@ func (c *route) launch(ctx context.Context, t *Method, request, response any, o 
 		a.call = transport.NewAsyncCall(a)
 		a.waiter.turn.Task = a
 	}
-	ctx, a.cancel = c.within(ctx, t, o)
+	ctx, a.cancel = c.within(ctx, t, o, time.Time{})
 	a.opening = opening{route: c, ctx: ctx, call: a.call, method: t, options: o, waiter: &a.waiter, attempt: &a.attempt, async: true}
 	a.request, a.response, a.sink = request, response, out
 	a.metadata = outgoing(ctx)

@@ -3,6 +3,7 @@ package trunkcall
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
@@ -103,7 +104,7 @@ func (c *route) around(ctx context.Context, m *Method, request, response any, o 
 		return c.alone(ctx, m, request, response, o)
 	}
 	o = c.underRules(m, o)
-	ctx, cancel := c.within(ctx, m, o)
+	ctx, cancel := c.within(ctx, m, o, time.Time{})
 	if cancel != nil {
 		defer cancel()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
@@ -14,7 +15,7 @@ import (
 // and the stream below it; the latter is nil if they did not go on.
 func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *clientStream, error) {
 	if len(c.interceptors) == 0 {
-		s, err := c.openStream(ctx, outgoing(ctx), t, o)
+		s, err := c.openStream(ctx, outgoing(ctx), t, o, time.Time{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -23,10 +24,10 @@ func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *c
 	call := &Call{Method: *t, Metadata: outgoing(ctx)}
 	var tried attempts
 	var end atomic.Pointer[clientStream]
-	before := call.Metadata
+	before, began := call.Metadata, time.Now()
 	err := call.run(ctx, c.interceptors, func(ctx context.Context, call *Call) error {
 		tried.begin()
-		s, err := c.openStream(ctx, withAdded(call.Metadata, before, ctx), t, o)
+		s, err := c.openStream(ctx, withAdded(call.Metadata, before, ctx), t, o, began)
 		if err != nil {
 			tried.end(err)
 			return err
@@ -66,7 +67,8 @@ type clientStream struct {
 	sizeHint atomic.Int64 // of the next message to send: the last one's
 }
 
-func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOptions) (*clientStream, error) {
+// openStream begins an attempt of a call that began then, which was now if the time is zero.
+func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOptions, began time.Time) (*clientStream, error) {
 	if o = c.underRules(t, o); o.rules == nil && o.prioritised {
 		m = withPriority(m, o.priority.core())
 	} else if o.rules != nil {
@@ -85,7 +87,7 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 	if t.Kind == KindClientStream {
 		s.call.ExpectOne()
 	}
-	ctx, cancel := c.within(ctx, t, o)
+	ctx, cancel := c.within(ctx, t, o, began)
 	s.ctx = ctx
 	opening := opening{
 		route: c, ctx: ctx, call: s.call, method: t, options: o, number: c.next.Add(1), asked: c.now(),

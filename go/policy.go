@@ -187,14 +187,18 @@ func (c *calling) timeoutOf(m *Method, o *callOptions) time.Duration {
 	return f.timeout
 }
 
-// within applies the bound on how long a call may take. If there is one, cancel is to be called
-// when the call is over; else cancel is nil.
-func (c *calling) within(ctx context.Context, m *Method, o *callOptions) (bounded context.Context, cancel context.CancelFunc) {
+// within applies the bound on how long a call may take that began then, which was now if the time is zero. If there is
+// one, cancel is to be called when the call is over; else cancel is nil.
+func (c *calling) within(ctx context.Context, m *Method, o *callOptions, began time.Time) (bounded context.Context, cancel context.CancelFunc) {
 	limit := c.timeoutOf(m, o)
 	if limit <= 0 {
 		return ctx, nil
 	}
-	return context.WithTimeoutCause(ctx, limit, &overrun{m.Name, limit})
+	cause := &overrun{m.Name, limit}
+	if began.IsZero() {
+		return context.WithTimeoutCause(ctx, limit, cause)
+	}
+	return context.WithDeadlineCause(ctx, began.Add(limit), cause)
 }
 
 // repeatsCalls reports whether calls of a method may be made again.

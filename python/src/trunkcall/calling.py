@@ -196,6 +196,7 @@ class Calls(Caller):
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
         timeout = _bounded(policy.timeout if options.timeout is None else options.timeout)
         priority = priority_of(options.priority, rules)
+        until = deadline_of(timeout)
         attempts = Attempts()
         given: Any = attempts  # what the connection answered; nothing yet
 
@@ -208,7 +209,7 @@ class Calls(Caller):
                     self._calling.repeating.calls += 1
                 codec = options.codec or method.codec
                 data = self._encode(method, call.request, codec)
-                deadline = deadline_of(call.timeout)
+                deadline = until if call.timeout == timeout else deadline_of(call.timeout)
                 metadata = carrying(call.metadata, options.priority if rules is None else priority)
                 attempt = Attempt(self, method, data, codec or self._codec, deadline, metadata, wait_for_ready)
                 attempt.timeout = own_timeout(call.timeout, deadline)

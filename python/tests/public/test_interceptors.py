@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import unittest
+from collections.abc import AsyncIterator
 from typing import Any
 
-from trunkcall import Call, Code, Delivery, MessageStream, Next, ServerCall, StatusError, for_method
+from trunkcall import Call, CallOptions, Code, Delivery, MessageStream, Next, ServerCall, StatusError, for_method
 
 from .kit import COUNT, ECHO, JOIN, OTHER, TWICE, Case, all_of, count, echo, eventually
 
@@ -42,6 +44,30 @@ class Interceptors(Case):
         client = self.client(address, interceptors=[named("a"), named("b")])
         self.assertEqual(await client.call(ECHO, b"x"), b"x")
         self.assertEqual(seen, ["a in", "b in", "c in", "d in", "d out", "c out", "b out", "a out"])
+
+    async def test_the_time_of_a_call_is_not_begun_anew_by_them(self) -> None:
+        left: list[float | None] = []
+
+        async def asks(request: bytes, call: ServerCall) -> bytes:
+            left.append(call.time_remaining())
+            return request
+
+        async def asked(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterator[bytes]:
+            left.append(call.time_remaining())
+            async for one in requests:
+                yield one
+
+        async def late(call: Call, proceed: Next) -> Any:
+            await asyncio.sleep(0.1)
+            return await proceed(call)
+
+        _, address = await self.serve(ECHO.handler(asks), TWICE.handler(asked))
+        client = self.client(address, interceptors=[late])
+        await client.call(ECHO, b"x", timeout=60)
+        async with client.stream(TWICE, options=CallOptions(timeout=60)) as stream:
+            await stream.half_close()
+            self.assertIsNone(await stream.receive())
+        self.assertEqual([one is not None and one <= 59.9 for one in left], [True, True], left)
 
     async def test_one_of_a_method_is_passed_by_the_calls_of_others(self) -> None:
         async def shouts(call: Call[bytes, bytes], proceed: Next[bytes, bytes]) -> bytes:

@@ -38,6 +38,11 @@ class Calls(Caller):
         """What drives the calls, and the policy that they go by. Raises StatusError."""
         raise NotImplementedError
 
+    @property
+    def _ruled(self) -> bool:
+        """Whether a policy file says what holds for the calls."""
+        raise NotImplementedError
+
     def call(
         self,
         method: UnaryMethod[Req, Resp],
@@ -165,6 +170,10 @@ class Connection(Calls):
         if self._driver.abandoned:
             raise failure(Code.UNAVAILABLE, FORKED, Delivery.NOT_SENT)
         return self._driver, self._inner
+
+    @property
+    def _ruled(self) -> bool:
+        return self._inner._file is not None
 
     @property
     def remote(self) -> str:

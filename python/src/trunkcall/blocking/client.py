@@ -170,6 +170,10 @@ class Client(Calls):
         return self._both
 
     @property
+    def _ruled(self) -> bool:
+        return self._both[1]._file is not None
+
+    @property
     def target(self) -> str:
         return self._target
 

@@ -47,10 +47,11 @@ class Channel(grpc.Channel):
     its client can; calls that were open, and subscriptions, are the parent's."""
 
     def __init__(self, caller: Caller, *, policies: bool = False) -> None:
-        """With `policies`, what the policies of a client say of timeouts and of waiting holds for these calls as well;
-        stubs of gRPC do not expect it. Raises TypeError for what is no blocking Caller."""
+        """With `policies`, what the options of a client say of timeouts and of waiting holds for these calls as well;
+        stubs of gRPC do not expect it. What a policy file says always does. Raises TypeError for what is no blocking
+        Caller."""
         self._caller = _checked(caller)
-        self._policies = policies
+        self._policies = policies or isinstance(caller, Calls) and caller._ruled
         self._callbacks = Callbacks()
         self._subscriptions = Subscriptions(caller, self._callbacks)
 

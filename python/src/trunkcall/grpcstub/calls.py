@@ -101,7 +101,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
         self._compression = compression
         self._wait_for_ready = wait_for_ready
         self._timeout = timeout
-        if not isinstance(caller, Calls) or not caller._direct:
+        if not isinstance(caller, Calls) or not caller._direct or caller._file is not None:
             self._around = (request, timeout, metadata)
             self._watch()
             return

@@ -44,13 +44,16 @@ class Channel(grpc.aio.Channel):
         """`interceptors` are those that grpc.aio.insecure_channel takes: they see the calls of this channel, outside of
         the interceptors of its client, the first of them outermost.
 
-        With `policies`, what the policies of a client say of timeouts and of waiting holds for these calls as well;
-        stubs of gRPC do not expect it. Raises TypeError for what is no Caller, and for what is no such interceptor."""
+        With `policies`, what the options of a client say of timeouts and of waiting holds for these calls as well;
+        stubs of gRPC do not expect it. What a policy file says always does. Raises TypeError for what is no Caller,
+        and for what is no such interceptor."""
         if not isinstance(caller, Caller):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong_type("caller", caller, "a trunkcall.Client, or another Caller")
         self._caller = caller
         self._interceptors = by_shape(interceptors)
-        self._policies = caller._policies if policies and isinstance(caller, Calls) else NO_POLICIES
+        self._policies = NO_POLICIES
+        if isinstance(caller, Calls) and (policies or caller._file is not None):
+            self._policies = caller._policies
 
     def unary_unary(self, method: str, *functions: Any, **named: Any) -> Any:
         return self._method(UNARY_UNARY, UnaryUnaryCall, UnaryMethod, method, functions, named)

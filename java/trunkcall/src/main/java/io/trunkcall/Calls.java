@@ -186,6 +186,11 @@ abstract class Calls implements Caller {
     }
   }
 
+  /** When an attempt ends whose time an interceptor has changed. */
+  private static long within(Call one) {
+    return CurrentCall.deadline(micros(one.timeout()));
+  }
+
   /** What interceptors go on with is what they were given, or of the same type. */
   @SuppressWarnings("unchecked")
   private static <Q> Q request(Call call) {
@@ -204,21 +209,23 @@ abstract class Calls implements Caller {
     Attempts attempts = new Attempts();
     ServerCall within = CurrentCall.get();
     Cancelling cancelling = new Cancelling();
-    Call call = new Call(method, options.metadata(), request, duration(timeout), null, null);
+    long deadline = CurrentCall.deadline(timeout);
+    Duration given = duration(timeout);
+    Call call = new Call(method, options.metadata(), request, given, null, null);
     Next last =
         one -> {
           attempts.begin();
           ServerCall before = CurrentCall.set(within);
           CompletableFuture<Response<R>> made;
           try {
-            long deadline = CurrentCall.deadline(micros(one.timeout()));
+            long until = Objects.equals(one.timeout(), given) ? deadline : within(one);
             made =
                 begin(
                     method,
                     Calls.<Q>request(one),
                     one.metadata(),
                     options,
-                    deadline,
+                    until,
                     wait,
                     policy.repeat(),
                     rules,
@@ -338,15 +345,17 @@ abstract class Calls implements Caller {
     Attempts attempts = new Attempts();
     ServerCall within = CurrentCall.get();
     OpenedStream<Q, R> stream = new OpenedStream<>();
-    Call call = new Call(method, options.metadata(), request, duration(timeout), null, null);
+    long deadline = CurrentCall.deadline(timeout);
+    Duration given = duration(timeout);
+    Call call = new Call(method, options.metadata(), request, given, null, null);
     Next last =
         one -> {
           attempts.begin();
           ServerCall before = CurrentCall.set(within);
           StreamCall made;
           try {
-            long deadline = CurrentCall.deadline(micros(one.timeout()));
-            made = open(method, (Q) one.request(), one.metadata(), options, deadline, wait, rules);
+            long until = Objects.equals(one.timeout(), given) ? deadline : within(one);
+            made = open(method, (Q) one.request(), one.metadata(), options, until, wait, rules);
           } finally {
             CurrentCall.set(before);
           }

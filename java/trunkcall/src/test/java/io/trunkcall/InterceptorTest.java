@@ -5,12 +5,17 @@ import static io.trunkcall.Pair.failure;
 import static io.trunkcall.Texts.COUNT;
 import static io.trunkcall.Texts.SAY;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -266,5 +271,36 @@ class InterceptorTest {
       assertEquals(Code.CANCELLED, failure(() -> await(received)).code());
       assertEquals(Code.CANCELLED, await(stream.status()).code());
     }
+  }
+
+  /** An interceptor that goes on late, or again, has what is left of the call's time. */
+  @Test
+  void theTimeOfACallIsNotBegunAnewByInterceptors() throws Exception {
+    List<Duration> left = new CopyOnWriteArrayList<>();
+    Handler asks =
+        Handler.unary(
+            Texts.SAY,
+            (request, call) -> {
+              left.add(Objects.requireNonNull(call.timeRemaining()));
+              return request;
+            });
+    Handler asked =
+        Handler.bidiStream(
+            Texts.TALK,
+            (requests, responses, call) -> left.add(Objects.requireNonNull(call.timeRemaining())));
+    ClientInterceptor late =
+        (call, next) ->
+            CompletableFuture.supplyAsync(
+                    () -> call, CompletableFuture.delayedExecutor(100, TimeUnit.MILLISECONDS))
+                .thenCompose(next::proceed);
+    CallOptions minute = CallOptions.NONE.withTimeout(Duration.ofMinutes(1));
+    try (Pair pair = new Pair(s -> s.serve(asks, asked), c -> c.clientInterceptor(late))) {
+      Pair.await(pair.client.unary(Texts.SAY, "x", minute));
+      ClientStream<String, String> stream = pair.client.stream(Texts.TALK, null, minute);
+      assertNull(stream.receive());
+    }
+    Duration most = Duration.ofMillis(59_900);
+    assertTrue(left.stream().allMatch(one -> one.compareTo(most) <= 0), left::toString);
+    assertEquals(2, left.size());
   }
 }
