@@ -20,6 +20,9 @@ public final class CallOptions {
   /** What stands for no timeout, in µs. */
   static final long ENDLESS = Long.MAX_VALUE;
 
+  /** The same, unless a policy file says one. */
+  static final long AS_FILE_SAYS = ENDLESS - 1;
+
   private final long timeout; // µs, 0: as the policy says
   private final Metadata metadata;
   private final @Nullable Boolean waitForReady;
@@ -60,6 +63,14 @@ public final class CallOptions {
   public CallOptions withoutTimeout() {
     return new CallOptions(
         ENDLESS, metadata, waitForReady, compression, maxReceive, codec, priority);
+  }
+
+  /**
+   * No timeout of the client's options, of which its policies are one; that of a policy file holds.
+   */
+  public CallOptions withoutDefaultTimeout() {
+    return new CallOptions(
+        AS_FILE_SAYS, metadata, waitForReady, compression, maxReceive, codec, priority);
   }
 
   /** What goes with the request, in place of what was given before. */
@@ -125,7 +136,7 @@ public final class CallOptions {
 
   /** The timeout; null: as the policy says, or none. */
   public @Nullable Duration timeout() {
-    if (timeout == 0 || timeout == ENDLESS) {
+    if (timeout == 0 || timeout >= AS_FILE_SAYS) {
       return null;
     }
     return timeout == PAST ? Duration.ZERO : Duration.of(timeout, ChronoUnit.MICROS);

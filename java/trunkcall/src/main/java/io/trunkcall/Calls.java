@@ -103,7 +103,7 @@ abstract class Calls implements Caller {
     }
     Rules rules = calling.rules(method);
     Policies.Holding policy = rules == null ? calling.policies.of(method.name()) : rules.holding;
-    long timeout = timeout(options, policy);
+    long timeout = timeout(options, policy, rules);
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
       long deadline = CurrentCall.deadline(timeout);
@@ -293,7 +293,7 @@ abstract class Calls implements Caller {
     Rules rules = calling.rules(method);
     Policies.Holding policy =
         rules == null ? calling.policies.ofStream(method.name()) : rules.streaming;
-    long timeout = timeout(options, policy);
+    long timeout = timeout(options, policy, rules);
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
       long deadline = CurrentCall.deadline(timeout);
@@ -393,8 +393,10 @@ abstract class Calls implements Caller {
     return said != null && said;
   }
 
-  private static long timeout(CallOptions options, Policies.Holding policy) {
-    return options.timeoutMicros() != 0 ? options.timeoutMicros() : micros(policy.timeout());
+  private static long timeout(CallOptions options, Policies.Holding policy, @Nullable Rules rules) {
+    long said = options.timeoutMicros();
+    boolean left = said == 0 || (said == CallOptions.AS_FILE_SAYS && rules != null);
+    return left ? micros(policy.timeout()) : said;
   }
 
   private static long micros(@Nullable Duration timeout) {

@@ -8,6 +8,9 @@ import org.jspecify.annotations.Nullable;
 final class CurrentCall {
   private static final ThreadLocal<@Nullable ServerCall> CURRENT = new ThreadLocal<>();
 
+  /** That whose deadline does not hold for the calls that are made in it. */
+  private static final ThreadLocal<@Nullable ServerCall> UNTIMED = new ThreadLocal<>();
+
   private CurrentCall() {}
 
   static @Nullable ServerCall get() {
@@ -21,6 +24,18 @@ final class CurrentCall {
     return before;
   }
 
+  static void runUntimed(ServerCall call, Runnable task) {
+    ServerCall before = set(call);
+    ServerCall untimed = UNTIMED.get();
+    UNTIMED.set(call);
+    try {
+      task.run();
+    } finally {
+      UNTIMED.set(untimed);
+      set(before);
+    }
+  }
+
   /**
    * When a call made now has to end, in µs of the sessions' clock; 0: never. {@code timeout} is in
    * µs, 0 or {@link CallOptions#ENDLESS}: none. A handler's own deadline is forwarded.
@@ -28,7 +43,7 @@ final class CurrentCall {
   static long deadline(long timeout) {
     long inherited = 0;
     ServerCall parent = CURRENT.get();
-    if (parent != null) {
+    if (parent != null && UNTIMED.get() != parent) {
       inherited = deadlineOf(parent);
     }
     if (timeout == 0 || timeout >= CallOptions.ENDLESS / 8) {

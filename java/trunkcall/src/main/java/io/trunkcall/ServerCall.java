@@ -127,6 +127,14 @@ public interface ServerCall {
     }
   }
 
+  /**
+   * The same, but that calls which it makes do not have this call's deadline. They have its
+   * priority.
+   */
+  default void runWithoutDeadline(Runnable task) {
+    CurrentCall.runUntimed(this, task);
+  }
+
   /** Runs {@code task} on this thread with this call as the current one. */
   default <T> T call(Callable<T> task) throws Exception {
     ServerCall before = CurrentCall.set(this);

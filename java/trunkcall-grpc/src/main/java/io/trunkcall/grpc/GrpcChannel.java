@@ -103,10 +103,9 @@ public final class GrpcChannel extends Channel {
     return all.size() == 1 ? all.get(0) : null;
   }
 
-  /** The call of the running handler whose deadline counts: gRPC's context has that of services. */
-  static @Nullable ServerCall within() {
-    ServerCall current = ServerCall.current();
-    return current == null || current.method().request() instanceof StubCodec ? null : current;
+  /** Whether the deadline of a handler's call counts: gRPC's context has that of services. */
+  static boolean isNative(ServerCall call) {
+    return !(call.method().request() instanceof StubCodec);
   }
 
   private static String authority(Caller caller) {
@@ -151,8 +150,9 @@ public final class GrpcChannel extends Channel {
     }
 
     /**
-     * Has the policies of the client, and its default timeout, say how long calls take that have no
-     * deadline. Without it they take as long as they take, as on gRPC.
+     * Has the policies among the options of the client, and its default timeout, say how long calls
+     * take that have no deadline. Without it they take as long as they take, as on gRPC. What a
+     * policy file says always holds.
      */
     public Builder policies() {
       this.policies = true;

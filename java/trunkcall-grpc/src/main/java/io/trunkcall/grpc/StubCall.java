@@ -43,7 +43,7 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
   private final MethodDescriptor<Q, R> descriptor;
   private final CallOptions options;
   private final Context context = Context.current();
-  private final @Nullable ServerCall within = GrpcChannel.within();
+  private final @Nullable ServerCall within = ServerCall.current();
   private final @Nullable Deadline deadline;
   private final Executor executor;
   private final long began = System.nanoTime();
@@ -198,7 +198,7 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
     if (deadline != null) {
       how = how.withTimeout(Duration.ofNanos(deadline.timeRemaining(TimeUnit.NANOSECONDS)));
     } else if (!channel.policies()) {
-      how = how.withoutTimeout();
+      how = how.withoutDefaultTimeout();
     }
     if (options.isWaitForReady()) {
       how = how.withWaitForReady(true);
@@ -239,10 +239,12 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
     work.run();
   }
 
-  /** Makes a call with the deadline of the native handler around, if there is one. */
+  /** Makes a call within that of the handler around, if there is one. */
   final void make(Runnable call) {
-    if (within != null) {
+    if (within != null && GrpcChannel.isNative(within)) {
       within.run(call);
+    } else if (within != null) {
+      within.runWithoutDeadline(call);
     } else {
       ServerCall.<@Nullable Object>detached(
           () -> {
