@@ -62,6 +62,21 @@ func TestABreakerThatRefusesAHedgeEndsTheCallAsItsAttemptDid(t *testing.T) {
 	})
 }
 
+// Of attempts that wait for an endpoint until the call's time is over none was sent.
+func TestAHedgedCallThatIsNotSentSaysSo(t *testing.T) {
+	path := policyFile(t, "defaults:\n  idempotent: true\n  wait_for_ready: true\n  hedging:\n    delay: 1ms\n    attempts: 3\n")
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, "mem:"+t.Name(), trunkcall.WithPolicyFile(path))
+		defer c.Close()
+		for range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			_, err := echo.Call(ctx, c, text("x"))
+			cancel()
+			wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
+		}
+	})
+}
+
 // busy has a client under a policy file and a server that refuses all calls for 20 ms.
 func busy(t *testing.T, rules string, test func(*testing.T, *trunkcall.Client)) {
 	t.Helper()

@@ -105,9 +105,10 @@ def test_that_there_is_no_instance_is_said(tmp_path: Path) -> None:
 def test_what_cannot_be_published_fails_listen(tmp_path: Path) -> None:
     async def test() -> None:
         server = made("x", Registrar(Folder(tmp_path)))
-        with pytest.raises(ValueError, match="say by which one it is reached"):
-            await server.listen("0.0.0.0:0")
-        assert server.addresses == []
+        for everywhere in ("0.0.0.0:0", ":0"):
+            with pytest.raises(ValueError, match="say by which one it is reached"):
+                await server.listen(everywhere)
+            assert server.addresses == []
         await server.listen("127.0.0.1:0")
         await server.stop()
 

@@ -13,7 +13,7 @@ from .record import InvalidRecord, Record, id_of
 from .store import Store, Written, is_cancelled, why_failed
 
 _GRPC = ("grpc.health.", "grpc.reflection.")
-_EVERYWHERE = ("0.0.0.0:", "[::]:")
+_EVERYWHERE = (":", "0.0.0.0:", "[::]:")
 
 
 def _stop(task: asyncio.Task[None]) -> None:

@@ -327,7 +327,8 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
     }
   }
 
-  private void fail(StatusException failure) {
+  /** It ends without being opened. */
+  final void fail(StatusException failure) {
     waitNoMore();
     OutgoingCall call = out;
     if (call != null && !over) {

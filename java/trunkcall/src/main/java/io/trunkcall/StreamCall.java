@@ -152,7 +152,11 @@ final class StreamCall extends OpeningCall {
   private void giveUp(StatusException failure, int reason) {
     OutgoingCall call = out();
     Carrier on = on();
-    if (isOver() || call == null || on == null) {
+    if (isOver()) {
+      return;
+    }
+    if (call == null || on == null) { // it is not open yet, and nothing of it was sent
+      fail(Failures.local(failure.code(), failure.status().message(), Delivery.NOT_SENT));
       return;
     }
     unsendable = failure;

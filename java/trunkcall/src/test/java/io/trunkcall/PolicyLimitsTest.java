@@ -269,6 +269,35 @@ final class PolicyLimitsTest {
   }
 
   @Test
+  void aMessageThatCannotBeSentEndsAStreamThatIsNotOpenYet() {
+    String file =
+        "defaults:\n  concurrency:\n    limit: 1\n  faults:\n    late:\n      per_million: 1000000\n"
+            + "      delay: 1s\n";
+    try (Governing bench = new Governing(folder, file, Counting.succeeds())) {
+      ClientStream<String, String> stream = bench.client.stream(Texts.TALK, null, CallOptions.NONE);
+      bench.time.untilPause();
+      CompletableFuture<Boolean> sent = stream.sendAsync(Unsaid.nothing());
+      assertEquals("the request is null", Governing.failure(sent).status().message());
+      Status status = Pair.await(stream.status());
+      assertEquals(Code.INTERNAL, status.code());
+      assertEquals(Delivery.NOT_SENT, status.delivery());
+      bench.time.advance(Duration.ofSeconds(2));
+      CompletableFuture<?> next = bench.begin();
+      bench.time.untilPause();
+      bench.time.advance(Duration.ofSeconds(1));
+      Pair.await(next);
+    }
+  }
+
+  /** What a user's code passes that knows nothing of null. */
+  private static final class Unsaid {
+    @SuppressWarnings({"NullAway", "TypeParameterUnusedInFormals"})
+    static <T> T nothing() {
+      return null;
+    }
+  }
+
+  @Test
   void faultsForDrills() {
     Counting server = Counting.succeeds();
     String file =
