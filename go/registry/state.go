@@ -91,7 +91,10 @@ func readState(path string) (records []Written, whole bool, err error) {
 // writeState writes a file beside the one that is there, and renames it.
 func writeState(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+unfinishedEnds)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: its folder is not there", path)
+	case err != nil:
 		return err
 	}
 	_, err = f.Write(data)

@@ -73,7 +73,10 @@ def read_file(path: Path) -> State:
 
 def write_file(path: Path, data: bytes) -> None:
     """Writes a file beside the one that is there, and renames it. Raises OSError."""
-    handle, name = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)
+    try:
+        handle, name = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)
+    except FileNotFoundError:
+        raise OSError(f"{path}: its folder is not there") from None
     try:
         with open(handle, "wb") as file:
             file.write(data)

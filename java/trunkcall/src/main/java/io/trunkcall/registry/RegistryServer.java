@@ -16,6 +16,7 @@ import io.trunkcall.ServerCall;
 import io.trunkcall.StatusException;
 import io.trunkcall.internal.transport.Clock;
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
@@ -209,7 +210,11 @@ public final class RegistryServer implements AutoCloseable {
 
   private static void write(Path path, List<byte[]> records) throws IOException {
     String begin = "." + path.getFileName() + ".";
-    FolderKeeping.replace(path, begin, RegistryState.write(records), "rw-------");
+    try {
+      FolderKeeping.replace(path, begin, RegistryState.write(records), "rw-------");
+    } catch (NoSuchFileException fault) {
+      throw new RegistryException(path + ": its folder is not there", fault);
+    }
   }
 
   /** Has a call sent what the core tells it. */

@@ -289,7 +289,9 @@ final class EmbeddedTest {
     for (Path path : List.of(folder, folder.resolve("none").resolve("state"))) {
       IOException fault =
           assertThrows(IOException.class, () -> RegistryServer.builder().state(path).build());
-      assertTrue(fault.getMessage().contains(folder.toString()), fault::toString);
+      String text = fault.getMessage();
+      assertTrue(text.contains(folder.toString()), text);
+      assertEquals(path.equals(folder), !text.endsWith(path + ": its folder is not there"), text);
     }
     IllegalArgumentException lease =
         assertThrows(
