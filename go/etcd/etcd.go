@@ -154,6 +154,19 @@ func newClient(ctx context.Context, config clientv3.Config) (*clientv3.Client, e
 
 // Watch is registry.Source.
 func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) error {
+	return s.named(s.watch(ctx, service, w))
+}
+
+// named has the error of an etcd that is not reached say which.
+func (s *Store) named(err error) error {
+	said, ok := status.FromError(err)
+	if err == nil || !ok || said.Code() != codes.Unavailable {
+		return err
+	}
+	return fmt.Errorf("etcd %s: %s", strings.Join(s.config.Endpoints, ","), said.Message())
+}
+
+func (s *Store) watch(ctx context.Context, service string, w *registry.Watcher) error {
 	client, err := s.open(ctx)
 	if err != nil {
 		return err

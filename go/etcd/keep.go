@@ -16,6 +16,10 @@ import (
 
 // Keep is registry.Store.
 func (s *Store) Keep(ctx context.Context, records []registry.Written, published func()) error {
+	return s.named(s.keep(ctx, records, published))
+}
+
+func (s *Store) keep(ctx context.Context, records []registry.Written, published func()) error {
 	client, err := s.open(ctx)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func TestNobodyAnswersAUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = silent.Close() }()
-	for where, why := range map[string]string{"127.0.0.1:1": "connection refused", silent.Addr().String(): ""} {
+	for where, why := range map[string]string{"127.0.0.1:1": "etcd 127.0.0.1:1: connection error: desc = \"transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused\"", silent.Addr().String(): ""} {
 		store, err := New(clientv3.Config{Endpoints: []string{where}, Username: "root", Password: "p"}, Options{})
 		if err != nil {
 			t.Fatal(err)

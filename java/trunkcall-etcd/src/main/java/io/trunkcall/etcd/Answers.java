@@ -56,9 +56,16 @@ final class Answers {
     return new RegistryException(FORM);
   }
 
-  /** A failure in the words of etcd. */
+  /** A failure in the words of etcd, and of what it follows from, such as a refused connection. */
   static RegistryException failure(Throwable fault) {
-    return new RegistryException("etcd: " + fault.getMessage(), fault);
+    Throwable root = fault;
+    while (root.getCause() != null) {
+      root = root.getCause();
+    }
+    String said = String.valueOf(fault.getMessage());
+    String why = root.getMessage();
+    boolean more = why != null && !said.contains(why);
+    return new RegistryException("etcd: " + said + (more ? ": " + why : ""), fault);
   }
 
   /** Whether an answer was too long for the client. */
