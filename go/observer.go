@@ -103,7 +103,7 @@ func (c *common) policyTaken(q *sequence, file string) {
 }
 
 func (c *common) policyRefused(q *sequence, file string, err error) {
-	c.log(slog.LevelWarn, "policy file not taken", "file", file, "error", faults(err))
+	c.journal.warn("policy file not taken", "file", file, "error", faults(err)) // without a logger too: what was meant to hold does not
 	c.tell(q, func(o *Observer) func() {
 		if o.PolicyRefused == nil {
 			return nil

@@ -1,6 +1,7 @@
 package trunkcall_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,6 +39,20 @@ func TestAPolicyFileThatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
 		if _, err := trunkcall.NewServer(trunkcall.WithPolicyFile(path)); err == nil || !strings.Contains(err.Error(), noPolicyFile) {
 			t.Errorf("server: %v", err)
 		}
+	}
+}
+
+func TestAPolicyFileThatIsNotTakenIsToldWithoutALoggerToo(t *testing.T) {
+	var log logged
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	governed(t, "defaults:\n  retries: none\n", &repeatedly{answer: succeeds}, func(t *testing.T, _ *trunkcall.Client, path string) {
+		exchangeFile(t, path, "defaults:\n  retrys: none\n")
+		time.Sleep(5 * time.Second)
+	})
+	if !log.has("level=WARN", "policy file not taken", "defaults.retrys: unknown field") {
+		t.Error("it was not told")
 	}
 }
 
