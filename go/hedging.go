@@ -74,7 +74,11 @@ func (c *route) hedged(ctx context.Context, m *Method, request, response any, o 
 		}
 		over := ctx.Err() != nil && (ended || running == 0)
 		for ; over && d.Finish == 0 && running > 0; running-- { // with the call, of which they say whether any was sent
-			h.least = leastPromise(h.least, (<-h.ended).delivery())
+			one := <-h.ended
+			if h.last.barred {
+				h.last = one
+			}
+			h.least = leastPromise(h.least, one.delivery())
 		}
 		if over || d.Finish > 0 || d.Start == 0 && d.Look < 0 && running == 0 {
 			return h.finish(response, d.Finish, running > 0)

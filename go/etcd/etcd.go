@@ -160,7 +160,7 @@ func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) 
 // named has the error of an etcd that is not reached say which.
 func (s *Store) named(err error) error {
 	said, ok := status.FromError(err)
-	if err == nil || !ok || said.Code() != codes.Unavailable {
+	if err == nil || !ok || said.Code() != codes.Unavailable && said.Code() != codes.DeadlineExceeded {
 		return err
 	}
 	return fmt.Errorf("etcd %s: %s", strings.Join(s.config.Endpoints, ","), said.Message())

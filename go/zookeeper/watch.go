@@ -214,7 +214,9 @@ func (l *looking) read(ids []string) (came []registry.Entry, gone []string, err 
 				switch {
 				case errors.Is(failed, zk.ErrNoAuth):
 					l.unread[id] = struct{}{}
-					_, _ = l.account.Put(id, nil)
+					if _, full := l.account.Put(id, nil); full != nil {
+						err = full
+					}
 					came = append(came, registry.Entry{ID: id, Err: errors.New("ZooKeeper does not let it be read")})
 				case errors.Is(failed, zk.ErrNoNode):
 					gone = append(gone, id)

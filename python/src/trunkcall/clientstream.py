@@ -366,9 +366,8 @@ class OpenedStream(ClientStream[Req, Resp]):
     async def _start(self, interceptors: Sequence[Interceptor], call: Call, last: Next) -> None:
         try:
             self._inner = inner = cast(MessageStream, await chain(interceptors, last, self._judge)(call))
-            if isinstance(inner, PlainStream):  # nobody reads from another, as who wraps them may
+            if isinstance(inner, PlainStream):
                 self._plain = inner
-                self._end(but=inner)
         except asyncio.CancelledError:
             delivery = Delivery.NOT_SENT if self._plain is None else Delivery.UNKNOWN
             self._failed(failure(Code.CANCELLED, CANCELLED, delivery))
@@ -404,11 +403,10 @@ class OpenedStream(ClientStream[Req, Resp]):
         self._failure = error
         self._end()
 
-    def _end(self, but: PlainStream | None = None) -> None:
-        """Cancels what is open, of all attempts."""
-        for one in [*self._tried, self._plain]:
-            if one is not None and one is not but and one.out.status is None:
-                one.cancel()
+    def _end(self) -> None:
+        """Cancels what is open, of all attempts: interceptors may read from several until the call ends."""
+        for one in self._tried or ([] if self._plain is None else [self._plain]):
+            one.cancel()
 
     async def _opened(self) -> MessageStream:
         if self._starting is not None:

@@ -63,9 +63,12 @@ class _Hedged:
         while True:
             if decision.start is not None:
                 self._start(decision.start)
-            for one in await self._ended(decision.look):
+            ended = await self._ended(decision.look)
+            for at, one in enumerate(ended, 1):
                 decision = self._core.ended(now(), one.attempt.number, self._end(one))
                 if decision.finish is not None:
+                    for other in ended[at:]:
+                        self._end(other)  # for what it promises
                     return await self._finish(self._tries[decision.finish - 1])
                 if decision.start is not None:
                     self._start(decision.start)

@@ -12,6 +12,7 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
   private volatile @Nullable StreamCall plain; // of the last attempt, or of which they are
   private final List<StreamCall> tried = new CopyOnWriteArrayList<>(); // by interceptors
   private volatile boolean cancelled;
+  private volatile boolean wrapped; // who made the messages of several attempts ends these
   private @Nullable Early early; // who received last before there was a stream
 
   /** The messages of a call that nobody intercepts. */
@@ -28,7 +29,7 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
   void began(StreamCall call) {
     plain = call;
     tried.add(call);
-    if (cancelled) {
+    if (cancelled || inner.isCompletedExceptionally()) {
       call.cancel();
     }
   }
@@ -38,36 +39,50 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
     made.whenComplete(
         (stream, error) -> {
           if (error == null && stream instanceof MessageStream messages) {
-            endOthers(messages);
+            endTogether(messages);
             inner.complete(messages);
             return;
           }
           StatusException failure = from.failure(error == null ? null : error);
-          tried.forEach(StreamCall::cancel);
+          endAll();
           inner.completeExceptionally(failure);
         });
   }
 
   /**
-   * Ends the attempts that nobody reads from. Who wraps messages may read from several: these end
-   * with the last.
+   * Has all attempts end with the call: with the one whose messages they are, or once who wraps
+   * them has told the end. Interceptors may read from several until then.
    */
-  private void endOthers(MessageStream messages) {
+  private void endTogether(MessageStream messages) {
+    if (tried.size() < 2) {
+      return;
+    }
     for (StreamCall one : tried) {
       if (one.pipe == messages) {
         plain = one;
+        one.status.thenRun(this::endAll);
+        return;
       }
     }
-    StreamCall last = plain;
-    if (last == null || tried.size() == 1) {
-      return;
+    wrapped = true;
+  }
+
+  private void endAll() {
+    tried.forEach(StreamCall::cancel);
+  }
+
+  /** Where attempts are wrapped, the end that is received is that of all. */
+  private CompletableFuture<@Nullable Object> watched(
+      CompletableFuture<@Nullable Object> received) {
+    if (wrapped || !inner.isDone()) {
+      received.whenComplete(
+          (message, error) -> {
+            if (wrapped && message == null && !received.isCancelled()) {
+              endAll();
+            }
+          });
     }
-    Runnable end = () -> tried.stream().filter(one -> one != last).forEach(StreamCall::cancel);
-    if (last.pipe == messages) {
-      end.run();
-    } else {
-      last.status.thenRun(end);
-    }
+    return received;
   }
 
   /** What is known of the attempts that interceptors made. */
@@ -96,12 +111,12 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
     }
     MessageStream there = now();
     if (there != null) {
-      return there.receiveAsync();
+      return watched(there.receiveAsync());
     }
     Early waits = new Early();
     early = waits;
     inner.whenComplete(waits::begin);
-    return waits;
+    return watched(waits);
   }
 
   /** A message that came for who received early, and that he has not had, as he gave up. */
@@ -164,7 +179,7 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
   @SuppressWarnings("unchecked")
   public @Nullable R receive() {
     MessageStream there = now();
-    return there != null && early == null
+    return there != null && early == null && !wrapped
         ? (@Nullable R) there.receive()
         : ClientStream.super.receive();
   }
@@ -191,7 +206,7 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
     StreamCall call = plain;
     if (call != null) {
       call.cancel();
-      tried.forEach(StreamCall::cancel);
+      endAll();
     } else { // interceptors have not gone on, and may never do
       inner.completeExceptionally(
           Failures.local(Code.CANCELLED, "cancelled by the caller", Delivery.NOT_SENT));

@@ -13,6 +13,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -187,8 +188,12 @@ final class PolicyLimitsTest {
                     last ->
                         CompletableFuture.failedFuture(
                             new StatusException(Code.ABORTED, "on purpose")));
+    ClientInterceptor wraps =
+        (call, next) ->
+            next.proceed(call)
+                .thenCombine(next.proceed(call), (first, last) -> new First((MessageStream) first));
     String file = "defaults:\n  concurrency:\n    limit: 2\n";
-    for (ClientInterceptor one : List.of(again, fails)) {
+    for (ClientInterceptor one : List.of(again, fails, wraps)) {
       Consumer<ClientBuilder> more = client -> client.clientInterceptor(one);
       try (Governing bench = new Governing(folder, file, more, Counting.succeeds())) {
         for (int call = 0; call < 3; call++) { // of which each has two places
@@ -200,9 +205,29 @@ final class PolicyLimitsTest {
           }
           stream.send("x");
           assertEquals("x", stream.receive());
-          stream.cancel();
+          if (one == wraps) { // the other is open still
+            stream.send(First.END);
+            assertEquals(null, stream.receive());
+          } else {
+            stream.cancel();
+          }
         }
       }
+    }
+  }
+
+  /** Messages of the first of two attempts, which end with one of them. */
+  private record First(MessageStream of) implements MessageStream {
+    static final String END = "end";
+
+    @Override
+    public CompletableFuture<Boolean> sendAsync(Object message) {
+      return of.sendAsync(message);
+    }
+
+    @Override
+    public CompletableFuture<@Nullable Object> receiveAsync() {
+      return of.receiveAsync().thenApply(message -> END.equals(message) ? null : message);
     }
   }
 
