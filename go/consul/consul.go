@@ -49,6 +49,7 @@ type Store struct {
 	config api.Config
 	client *api.Client
 	lease  time.Duration
+	own    bool // nobody else uses the HTTP client
 }
 
 var _ registry.Store = (*Store)(nil)
@@ -63,15 +64,22 @@ func New(config *api.Config, o Options) (*Store, error) {
 	if o.Lease == 0 {
 		o.Lease = defaultLease
 	}
-	s := &Store{config: *config, lease: o.Lease}
+	s := &Store{config: *config, lease: o.Lease, own: config.HttpClient == nil}
 	var err error
 	s.client, err = api.NewClient(&s.config) // which completes it
 	return s, err
 }
 
+// rest closes connections that are idle: an agent bounds how many one address may have.
+func (s *Store) rest() {
+	if s.own {
+		s.config.HttpClient.CloseIdleConnections()
+	}
+}
+
 // Keep is registry.Store.
 func (s *Store) Keep(ctx context.Context, records []registry.Written, published func()) error {
-	defer s.config.HttpClient.CloseIdleConnections()
+	defer s.rest()
 	if err := s.put(ctx, records); err != nil {
 		if ctx.Err() != nil {
 			return s.withdraw(ctx, records) // some may have been written

@@ -28,7 +28,7 @@ const (
 
 // Watch is registry.Source. Consul tells of a change by telling all; what of that is new is found out here.
 func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) error {
-	defer s.config.HttpClient.CloseIdleConnections() // an agent bounds how many one address may have
+	defer s.rest()
 	l := looking{store: s, service: service, seed: maphash.MakeSeed()}
 	for index := uint64(0); ; {
 		asked := time.Now()

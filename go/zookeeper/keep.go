@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -161,8 +162,9 @@ func (k *keeping) watch(ctx context.Context) error {
 // connection has ended meanwhile it is looked at again once there is another.
 func (k *keeping) look(path string, w *registry.Written) error {
 	data, _, _, err := k.conn.GetW(path)
-	switch {
-	case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrNoServer):
+	var network net.Error
+	switch lost := errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.As(err, &network); {
+	case lost && k.readable():
 		k.again([]string{path})
 		return nil
 	case errors.Is(err, zk.ErrNoNode), err == nil && string(data) != string(w.Data):

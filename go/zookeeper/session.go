@@ -126,6 +126,13 @@ func (n *session) cannotRead(err error) {
 	n.failure, n.unread = err, err
 }
 
+// readable reports whether no answer has been of a form that ends the connection.
+func (n *session) readable() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.unread == nil
+}
+
 // because adds to an error why the connection was ended from here, if it was.
 func (n *session) because(err error) error {
 	n.mu.Lock()

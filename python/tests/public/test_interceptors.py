@@ -69,6 +69,20 @@ class Interceptors(Case):
             self.assertIsNone(await stream.receive())
         self.assertEqual([one is not None and one <= 59.9 for one in left], [True, True], left)
 
+    async def test_what_was_not_received_is_dropped_by_cancel(self) -> None:
+        _, address = await self.serve(COUNT.handler(count))
+
+        async def passes(call: Call, proceed: Next) -> Any:
+            return await proceed(call)
+
+        for interceptors in ([], [passes]):
+            client = self.client(address, interceptors=interceptors)
+            stream = client.stream(COUNT, b"3")
+            await stream.header()
+            await stream.status()
+            stream.cancel()
+            self.assertIsNone(await stream.receive())
+
     async def test_one_of_a_method_is_passed_by_the_calls_of_others(self) -> None:
         async def shouts(call: Call[bytes, bytes], proceed: Next[bytes, bytes]) -> bytes:
             call.request += b"!"

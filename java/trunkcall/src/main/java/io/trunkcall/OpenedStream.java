@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 final class OpenedStream<Q, R> implements ClientStream<Q, R> {
   private final CompletableFuture<MessageStream> inner;
   private volatile @Nullable StreamCall plain; // of the last attempt, or of which they are
-  private final List<StreamCall> tried = new CopyOnWriteArrayList<>(); // by interceptors
+  private final List<StreamCall> tried; // by interceptors
   private volatile boolean cancelled;
   private volatile boolean wrapped; // who made the messages of several attempts ends these
   private @Nullable Early early; // who received last before there was a stream
@@ -18,11 +18,13 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
   /** The messages of a call that nobody intercepts. */
   OpenedStream(StreamCall plain) {
     this.plain = plain;
+    this.tried = List.of();
     this.inner = CompletableFuture.completedFuture(plain.pipe);
   }
 
   /** What interceptors make of the calls that they are told of by {@link #began}. */
   OpenedStream() {
+    this.tried = new CopyOnWriteArrayList<>();
     this.inner = new CompletableFuture<>();
   }
 
