@@ -331,3 +331,24 @@ def test_a_lease_out_of_bounds_is_a_failure(caplog: pytest.LogCaptureFixture) ->
             await server.stop()
 
     run(test)
+
+
+def test_a_registry_that_hangs_while_a_server_stops_is_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trunkcall.registry.embedded.WITHDRAWS_WITHIN", 0.1)
+
+    async def silent(requests: AsyncIterator[PublishRequest], call: ServerCall) -> AsyncIterator[PublishAnswer]:
+        yield PublishAnswer(lease_ms=15_000)
+        await asyncio.Event().wait()
+
+    async def test() -> None:
+        async with trunkcall.Server() as registry:
+            registry.register(PUBLISH.handler(silent))
+            store = Embedded(await registry.listen("127.0.0.1:0"))
+            server = await publish(store, "x")
+            await server.stop()
+            await logged(caplog, f"not withdrawn from a registry in order: {SERVICE}/x: not answered for 0.1 s")
+
+    run(test)
+    assert "never retrieved" not in caplog.text

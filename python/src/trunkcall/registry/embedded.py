@@ -77,23 +77,24 @@ class Embedded:
 
             tasks = [asyncio.ensure_future(_keep(client, part, one_is)) for part in parts]
             try:
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for task in tasks:
                     task.cancel()
                 await _all(tasks)
-            for task in done:
-                task.result()
 
 
 async def _all(tasks: Sequence[asyncio.Future[None]]) -> None:
-    """Waits until all have ended, be this cancelled or not: each withdraws in its time."""
+    """Waits until all have ended, be this cancelled or not: each withdraws in its time. Raises why one has failed."""
     cancelled = False
     while not all(task.done() for task in tasks):
         try:
             await asyncio.wait(tasks)
         except asyncio.CancelledError:
             cancelled = True
+    faults = [fault for task in tasks if not task.cancelled() and (fault := task.exception()) is not None]
+    if faults:
+        raise faults[0]
     if cancelled:
         raise asyncio.CancelledError
 
@@ -113,10 +114,13 @@ async def _keep(client: Client, records: Sequence[Written], published: Callable[
             lease = await _lease(stream, lease)
     except asyncio.CancelledError:
         if there and not stream.done:
-            async with asyncio.timeout(WITHDRAWS_WITHIN):
-                await stream.half_close()
-                while await stream.receive() is not None:
-                    pass
+            try:
+                async with asyncio.timeout(WITHDRAWS_WITHIN):
+                    await stream.half_close()
+                    while await stream.receive() is not None:
+                        pass
+            except TimeoutError:
+                raise RegistryError(f"not answered for {WITHDRAWS_WITHIN:g} s") from None
         raise
     finally:
         stream.cancel()
