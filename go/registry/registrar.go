@@ -39,6 +39,7 @@ type Registrar struct {
 	logger *slog.Logger
 
 	mu        sync.Mutex
+	server    *trunkcall.Server // that it publishes, nil: none yet
 	kept      []*kept
 	published chan struct{} // closed when the server was published for the first time
 	withdrawn bool
@@ -90,9 +91,13 @@ func (r *Registrar) Publish(s *trunkcall.Server) error {
 	if err != nil {
 		return fmt.Errorf("registry: %w", err)
 	}
-	if r.withdrawn {
+	switch {
+	case r.withdrawn:
 		return errors.New("registry: a registrar publishes one server, and it was stopped")
+	case r.server != nil && r.server != s:
+		return errors.New("registry: a registrar publishes one server, and it has another")
 	}
+	r.server = s
 	// What stays as it is stays published meanwhile, and is kept as before.
 	var staying, before []*kept
 	for _, k := range r.kept {

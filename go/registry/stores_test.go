@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -161,6 +162,28 @@ func TestServicesThatAreRegisteredAtOnceAreAllPublished(t *testing.T) {
 		server.Close()
 		if t.Failed() {
 			return
+		}
+	}
+}
+
+func TestARegistrarPublishesOneServer(t *testing.T) {
+	store := storeFunc(func(ctx context.Context, _ []registry.Written, published func()) error {
+		published()
+		<-ctx.Done()
+		return nil
+	})
+	r := registry.NewRegistrar(store, registry.Published{Names: []string{service}})
+	for i, want := range []string{"", "a registrar publishes one server, and it has another"} {
+		server, err := trunkcall.NewServer(trunkcall.WithRegistrar(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		for range 2 {
+			_, err := server.Listen("127.0.0.1:0")
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("server %d: %v", i, err)
+			}
 		}
 	}
 }

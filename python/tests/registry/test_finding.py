@@ -9,6 +9,7 @@ import shutil
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,6 +112,30 @@ def test_what_cannot_be_published_fails_listen(tmp_path: Path) -> None:
             assert server.addresses == []
         await server.listen("127.0.0.1:0")
         await server.stop()
+
+    run(test)
+
+
+def test_a_registrar_publishes_one_server(tmp_path: Path) -> None:
+    async def test() -> None:
+        registrar = Registrar(Folder(tmp_path))
+        first, second = made("x", registrar), made("y", registrar)
+        await first.listen("127.0.0.1:0")
+        with pytest.raises(RuntimeError, match="a registrar publishes one server, and it has another"):
+            await second.listen("127.0.0.1:0")
+        assert second.addresses == []
+        await first.listen("127.0.0.1:0")
+        await first.stop()
+
+    run(test)
+
+
+def test_a_resolver_of_blocking_clients_is_refused_by_others(tmp_path: Path) -> None:
+    async def test() -> None:
+        found: Any = blocking_resolver(Folder(tmp_path))
+        async with Client(f"registry:{SERVICE}", codec=RAW, resolvers={"registry": found}) as client:
+            with pytest.raises(StatusError, match=r"blocking_resolver is for a trunkcall\.blocking\.Client"):
+                await client.call(WHO, b"")
 
     run(test)
 

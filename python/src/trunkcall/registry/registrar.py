@@ -59,14 +59,18 @@ class Registrar:
         self._log = logger or logging.getLogger("trunkcall")
         self._tasks: dict[asyncio.Task[None], list[Written]] = {}  # what each of them keeps
         self._published = asyncio.Event()
+        self._server: Server | None = None  # that it publishes
         self._withdrawn = False
 
     def publish(self, server: Server, /) -> None:
-        """See trunkcall.Registrar. Raises ValueError for what cannot be published; RuntimeError once it has withdrawn a
-        server."""
+        """See trunkcall.Registrar. Raises ValueError for what cannot be published; RuntimeError for another server
+        than before, and once it has withdrawn it."""
         if self._withdrawn:
             raise RuntimeError("a registrar publishes one server, and it was stopped")
         wanted = self.records(server.services, server.addresses)
+        if self._server not in (None, server):
+            raise RuntimeError("a registrar publishes one server, and it has another")
+        self._server = server
         # What stays as it is stays published meanwhile, and is kept as before.
         for task, kept in self._tasks.items():
             if not all(one in wanted for one in kept):

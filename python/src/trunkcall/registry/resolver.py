@@ -246,6 +246,10 @@ def blocking_resolver(source: Source, logger: logging.Logger | None = None) -> C
     log = logger or logging.getLogger("trunkcall")
 
     def resolve(watch: PlainWatch) -> None:
+        given: object = watch
+        if isinstance(given, Watch):  # whose event loop this would stop
+            raise TypeError("blocking_resolver is for a trunkcall.blocking.Client: a trunkcall.Client takes resolver")
+
         async def failed(watching: _Watching) -> None:
             while await asyncio.to_thread(watch.failed) or not watch.closed:
                 watching.endpoint_failed.set()

@@ -353,6 +353,10 @@ final class RegistryTest {
     Registrar registrar = Registrar.of(new Folder(folder));
     Server server = instances.server("x", registrar);
     server.listen("127.0.0.1:0");
+    Server second = instances.server("z", registrar);
+    String text =
+        assertThrows(IllegalStateException.class, () -> second.listen("127.0.0.1:0")).getMessage();
+    assertEquals("a registrar publishes one server, and it has another", text);
     Instances.stop(server);
     Server other = instances.server("y", registrar);
     assertThrows(IllegalStateException.class, () -> other.listen("127.0.0.1:0"));
