@@ -53,13 +53,12 @@ type keptState struct{ rules, state any }
 func newGovernance(file *policy.File, before *governance) *governance {
 	g := &governance{file: file, methods: map[string]*methodRules{}, states: map[stateKey]keptState{}, choosers: map[placing]*chooser{}}
 	g.indexed.Store(&[]*methodRules{})
-	if before == nil || before.file.Budget != file.Budget {
-		g.repeats = newRepeats(file.Budget)
-	} else {
-		g.repeats = before.repeats
-	}
 	if before == nil {
+		g.repeats = newRepeats(file.Budget)
 		return g
+	}
+	if g.repeats = before.repeats; before.file.Budget != file.Budget {
+		g.repeats = newRepeats(file.Budget)
 	}
 	before.mu.Lock()
 	defer before.mu.Unlock()

@@ -128,6 +128,7 @@ func (f *policyFile) watch(done <-chan struct{}) {
 // look reads the file if it has changed, and has stayed as it is since the last look and until it was read: one that is
 // being written is left alone.
 func (f *policyFile) look() {
+	var data []byte
 	info, err := os.Stat(f.path)
 	if err == nil {
 		stays := f.seen != nil && alike(info, f.seen)
@@ -135,23 +136,23 @@ func (f *policyFile) look() {
 		if !stays || f.read != nil && alike(info, f.read) {
 			return
 		}
-		var data []byte
-		if data, err = readPolicies(f.path); err == nil {
-			if now, gone := os.Stat(f.path); gone != nil || !alike(now, info) {
-				return
-			}
-			f.read = info
-			if err := f.take(data); err != nil {
-				f.refused(err)
-				return
-			}
-			f.fault = ""
-			f.options.policyTaken(&f.events, f.path)
-			return
-		}
+		data, err = readPolicies(f.path)
 	}
-	f.seen, f.read = nil, nil
-	f.refused(err)
+	if err != nil {
+		f.seen, f.read = nil, nil
+		f.refused(err)
+		return
+	}
+	if now, gone := os.Stat(f.path); gone != nil || !alike(now, info) {
+		return
+	}
+	f.read = info
+	if err := f.take(data); err != nil {
+		f.refused(err)
+		return
+	}
+	f.fault = ""
+	f.options.policyTaken(&f.events, f.path)
 }
 
 // refused tells why the file is not taken, unless that was said before.

@@ -98,7 +98,7 @@ func New(config clientv3.Config, o Options) (*Store, error) {
 
 // open makes a client. It fails, and says why, if etcd cannot be reached: of all else the library would wait for that.
 func (s *Store) open(ctx context.Context) (*clientv3.Client, error) {
-	if s.config.Username != "" { // for whose token the library waits, and does not say why in vain
+	if s.config.Username != "" { // the library waits for a user's token, and does not say why there is none
 		nobody := s.config
 		nobody.Username, nobody.Password = "", ""
 		client, err := s.reached(ctx, nobody)

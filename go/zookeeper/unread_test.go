@@ -13,6 +13,21 @@ import (
 
 const noAuth = -102
 
+// begun is a session with a played server.
+func begun(t *testing.T, p *played) (*Store, *session) {
+	t.Helper()
+	store, err := New([]string{p.address}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := store.open(t.Context(), defaultLease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.giveUp)
+	return store, n
+}
+
 // A node that ZooKeeper does not let a client read is rubbish, and hides nobody else (spec/registry.md 10.3).
 func TestANodeThatMayNotBeReadHidesNobodyElse(t *testing.T) {
 	p := play(t)
@@ -24,15 +39,7 @@ func TestANodeThatMayNotBeReadHidesNobodyElse(t *testing.T) {
 		}
 		return noAuth, nil
 	}
-	store, err := New([]string{p.address}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := store.open(t.Context(), defaultLease)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.giveUp()
+	store, n := begun(t, p)
 	l := looking{session: n, folder: store.root + "/s", names: map[string]int{}, unread: map[string]struct{}{}}
 	for _, want := range []string{"a hidden", "hidden"} { // it is asked for with each list
 		ids, went, err := l.differences(nil)
@@ -67,15 +74,7 @@ func TestALostConnectionEndsNoSession(t *testing.T) {
 		}
 		return look == 1
 	}
-	store, err := New([]string{p.address}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := store.open(t.Context(), defaultLease)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.giveUp()
+	store, n := begun(t, p)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	k := keeping{session: n, store: store, records: []registry.Written{{Record: registry.Record{Service: "s", ID: "a"}, Data: record}}}

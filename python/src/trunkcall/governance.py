@@ -12,6 +12,15 @@ from .policy import Breaker, BreakerRules, Budget, Concurrency, File, Holds, Rat
 _REMEMBERED = 4_096  # methods that have states of their own
 State = TypeVar("State")
 
+# The states that scopes keep for all methods, as Holds and Rules call them.
+_SHARED: dict[str, Callable[[Any], Any]] = {
+    "outliers": OutlierState,
+    "rate": Rate,
+    "concurrency": Concurrency,
+    "server_rate": Rate,
+    "server_concurrency": Concurrency,
+}
+
 
 class Rules:
     """What holds for a method, with its states. None: there is none."""
@@ -67,7 +76,10 @@ class Governance:
         self._earlier = {} if before is None else before._states
         if before is not None:
             for _, _, holds in file.scopes():
-                self._share(Rules("", holds, self.budget))
+                for kind, make in _SHARED.items():
+                    said: Scoped[Any] | None = getattr(holds, kind)
+                    if said is not None and (kind, said.scope) in self._earlier:
+                        self._state(kind, said.scope, said.rules, make)
             for name in before.known:
                 self.of(name)
         self._earlier = {}
@@ -84,25 +96,16 @@ class Governance:
             self.known[name] = rules
             if holds.breaker is not None:
                 rules.breaker = self._state("breaker", name, holds.breaker, Breaker)
-        self._share(rules)
+        for kind, make in _SHARED.items():
+            said: Scoped[Any] | None = getattr(holds, kind)
+            if said is not None:
+                setattr(rules, kind, self._state(kind, said.scope, said.rules, make))
         if rules.outliers or holds.zones or holds.balancer:
             key = (rules.outliers, holds.zones, holds.balancer)
             rules.chooser = self._choosers.get(key)
             if rules.chooser is None:
                 rules.chooser = self._choosers[key] = Chooser(*key)
         return rules
-
-    def _share(self, rules: Rules) -> None:
-        """Gives rules the states that their scopes keep for all methods."""
-        holds = rules.holds
-        rules.outliers = self._shared("outliers", holds.outliers, OutlierState)
-        rules.rate = self._shared("rate", holds.rate, Rate)
-        rules.concurrency = self._shared("concurrency", holds.concurrency, Concurrency)
-        rules.server_rate = self._shared("server_rate", holds.server_rate, Rate)
-        rules.server_concurrency = self._shared("server_concurrency", holds.server_concurrency, Concurrency)
-
-    def _shared(self, kind: str, said: Scoped[Any] | None, make: Callable[[Any], State]) -> State | None:
-        return None if said is None else self._state(kind, said.scope, said.rules, make)
 
     def _state(self, kind: str, of: str, rules: object, make: Callable[[Any], State]) -> State:
         """The state of a scope or method for its rules: the one that is there, or was there for the same rules in the

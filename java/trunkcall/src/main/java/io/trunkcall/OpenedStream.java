@@ -62,7 +62,7 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
     for (StreamCall one : tried) {
       if (one.pipe == messages) {
         plain = one;
-        one.status.thenRun(this::endAll);
+        one.status.thenRun(() -> endAllBut(one)); // of which messages may be left
         return;
       }
     }
@@ -70,7 +70,11 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
   }
 
   private void endAll() {
-    tried.forEach(StreamCall::cancel);
+    endAllBut(null);
+  }
+
+  private void endAllBut(@Nullable StreamCall kept) {
+    tried.stream().filter(one -> one != kept).forEach(StreamCall::cancel);
   }
 
   /** Where attempts are wrapped, the end that is received is that of all. */

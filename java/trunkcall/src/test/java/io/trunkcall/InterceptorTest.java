@@ -273,6 +273,27 @@ class InterceptorTest {
     }
   }
 
+  @Test
+  void messagesThatHaveComeStayWhereAnotherAttemptIsEnded() throws Exception {
+    Handler counts =
+        Handler.serverStream(
+            COUNT,
+            (request, responses, call) -> {
+              responses.send("1");
+              responses.send("2");
+            });
+    ClientInterceptor again =
+        (call, next) -> next.proceed(call).thenCompose(first -> next.proceed(call));
+    try (Pair pair = new Pair(s -> s.serve(counts), c -> c.clientInterceptor(again))) {
+      ClientStream<String, String> stream = pair.client.stream(COUNT, "2", CallOptions.NONE);
+      assertEquals(Status.OK, await(stream.status()));
+      await(pair.client.endpoints()); // behind what the end has the loop do
+      assertEquals("1", stream.receive());
+      assertEquals("2", stream.receive());
+      assertNull(stream.receive());
+    }
+  }
+
   /** An interceptor that goes on late, or again, has what is left of the call's time. */
   @Test
   void theTimeOfACallIsNotBegunAnewByInterceptors() throws Exception {

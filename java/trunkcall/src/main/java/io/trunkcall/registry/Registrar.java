@@ -27,7 +27,7 @@ public final class Registrar implements io.trunkcall.Registrar {
 
   private final ReentrantLock lock = new ReentrantLock(); // of all below; nothing waits under it
   private final List<Keeping> keepings = new ArrayList<>(); // those that have ended are taken out
-  private @Nullable Server its; // that it publishes
+  private @Nullable Server server; // that it publishes
   private boolean withdrawn;
 
   private Registrar(Store store, Published said) {
@@ -59,10 +59,10 @@ public final class Registrar implements io.trunkcall.Registrar {
         throw new IllegalStateException("a registrar publishes one server, and it was stopped");
       }
       List<Written> records = said.records(server.services(), server.addresses());
-      if (its != null && its != server) {
+      if (this.server != null && this.server != server) {
         throw new IllegalStateException("a registrar publishes one server, and it has another");
       }
-      its = server;
+      this.server = server;
       keepings.removeIf(one -> one.ended.isDone());
       // What stays as it is stays published meanwhile, and is kept as before.
       List<Written> added = new ArrayList<>(records);
