@@ -114,7 +114,7 @@ class Elsewhere(ProgramTest):
                 port = there.address
                 words = ("serve", "--listen", port, "--registry", self.store.name)
                 with registries_process(server, words) as second:
-                    second.wait_said(f"{SERVICE}/{id}: another server is published under this id")
+                    second.wait_said(f"{SERVICE}/{id}: another server is published under this id, at 127.0.0.1:1")
                     self.assertEqual(self.store.entries(SERVICE), {id: other})
                     self.store.remove(SERVICE, id)
                     self.assertTrue(second.line().startswith("listening "))

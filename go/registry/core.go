@@ -199,8 +199,10 @@ func (c *core) check(records [][]byte) ([]Written, error) {
 			moreKeys, moreBytes = moreKeys+1, moreBytes+len(given[i].Data)
 			continue
 		}
-		if before.calls > 0 && string(before.data) != string(given[i].Data) {
-			return nil, trunkcall.Errorf(trunkcall.AlreadyExists, "%s: %s", before.key(), underThisID)
+		if before.calls > 0 {
+			if err := given[i].Replaces(before.data); err != nil {
+				return nil, trunkcall.Errorf(trunkcall.AlreadyExists, "%v", err)
+			}
 		}
 		moreBytes += len(given[i].Data) - len(before.data)
 	}
@@ -209,9 +211,6 @@ func (c *core) check(records [][]byte) ([]Written, error) {
 	}
 	return given, nil
 }
-
-// underThisID is what is said of two live servers under one key.
-const underThisID = "another server is published under this id"
 
 // parseLine reads a record that is one line of a file.
 func parseLine(data []byte) (Record, error) {

@@ -196,7 +196,7 @@ func TestEmbeddedRefusesTheSecondServerUnderAnID(t *testing.T) {
 	if _, err := second.Listen("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
-	log.wait(t, service+"/same: another server is published under this id")
+	log.wait(t, service+"/same: another server is published under this id, at "+first.Addrs()[0].String())
 	client := find(t, store)
 	until(t, client, "same")
 	stop(t, first)

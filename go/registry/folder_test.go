@@ -244,7 +244,7 @@ func TestFolderKeepsTheFirstOfTwoServersUnderOneID(t *testing.T) {
 		if !stands(second) {
 			t.Error("a server that is started again must not wait for what it may have left itself")
 		}
-		if err := <-newcomer; err == nil || err.Error() != "users/a: another server is published under this id" {
+		if err := <-newcomer; err == nil || err.Error() != "users/a: another server is published under this id, at first:1" {
 			t.Error(err)
 		}
 		if !stands(first) || !strings.Contains(log.String(), "users/a: another server is published under this id") {
@@ -393,7 +393,7 @@ func TestFolderIsHeldNoLongerThanALease(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := first.write(began.Add(5*leaseFor + time.Second)); err == nil || err.Error() != "users/a: "+underThisID {
+	if err := first.write(began.Add(5*leaseFor + time.Second)); err == nil || err.Error() != "users/a: another server is published under this id, at other:1" {
 		t.Error("it was stopped for longer, and", err)
 	}
 	if data, err := os.ReadFile(lease); err != nil || !bytes.Equal(data, other.Data) {

@@ -52,11 +52,9 @@ type yielded struct{ path, data string }
 
 // errTaken says that another server was there before (spec/registry.md 7.6).
 type errTaken struct {
-	key string
+	error
 	yielded
 }
-
-func (e *errTaken) Error() string { return e.key + ": " + underThisID }
 
 // remember takes note, after a failure, of the file that was left to another server, and of those that were held.
 func (f *Folder) remember(k *keeping, err error) {
@@ -203,17 +201,17 @@ func (k *keeping) look(r *Written, now time.Time) error {
 	case !renews:
 		k.own[path] = now
 		return nil
-	case err != nil || own:
-		return nil //nolint:nilerr // it has gone, or is rubbish
+	case err != nil:
+		return nil //nolint:nilerr // it has gone, or is no file
 	}
-	if _, err := parseAt(r.Service, r.ID, data); err != nil {
-		return nil //nolint:nilerr // the same
+	err = r.Replaces(data)
+	switch {
+	case err == nil:
+	case !k.isHeld(path, now):
+		return &errTaken{err, yielded{path, string(r.Data)}}
+	default:
+		k.logger.Warn(err.Error())
 	}
-	taken := &errTaken{r.Key(), yielded{path, string(r.Data)}}
-	if !k.isHeld(path, now) {
-		return taken
-	}
-	k.logger.Warn(taken.Error())
 	return nil
 }
 

@@ -86,8 +86,9 @@ func (w *Written) Replaces(there []byte) error {
 	if string(there) == string(w.Data) {
 		return nil
 	}
-	if _, err := parseAt(w.Service, w.ID, there); err != nil {
+	other, err := parseAt(w.Service, w.ID, there)
+	if err != nil {
 		return nil //nolint:nilerr // it is no record
 	}
-	return fmt.Errorf("%s: another server is published under this id", w.Key())
+	return fmt.Errorf("%s: another server is published under this id, at %s", w.Key(), other.Addresses[0])
 }

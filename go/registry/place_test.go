@@ -60,7 +60,7 @@ func TestARecordReplacesItselfAndRubbishOnly(t *testing.T) {
 		}
 	}
 	err = w.Replaces([]byte(`{"addresses":["b:1"],"id":"i","service":"s"}`))
-	if err == nil || err.Error() != "s/i: another server is published under this id" {
+	if err == nil || err.Error() != "s/i: another server is published under this id, at b:1" {
 		t.Errorf("another's record: %v", err)
 	}
 }

@@ -32,7 +32,8 @@ func pause(ctx context.Context, failures int) bool {
 }
 
 // Resolver is for targets SCHEME:SERVICE: it finds the instances of the service in s. What is left out of what stands
-// there is logged to logger, by default slog.Default(). It may be used by any number of clients.
+// there, that s answers again, and that instances are kept which it has no more, is logged to logger, by default
+// slog.Default(). It may be used by any number of clients.
 func Resolver(s Source, logger *slog.Logger) trunkcall.Resolver {
 	if logger == nil {
 		logger = slog.Default()
@@ -120,6 +121,10 @@ func newWatcher(service string, watch *trunkcall.Watch, logger *slog.Logger) *Wa
 	w.view.failing = func(_ time.Duration, err error) {
 		w.reason = err.Error()
 		watch.Fail(err)
+	}
+	w.view.answering = func(time.Duration) { logger.Info("a registry answers again", "service", service) }
+	w.view.keeping = func(_ time.Duration, instances int) {
+		logger.Warn("instances that a registry has no more are kept", "service", service, "instances", instances)
 	}
 	return w
 }

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -99,6 +100,34 @@ func TestWhatASourceToldThatPanicsIsStillKnown(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond) // it is asked again, not relied on
 	}
+}
+
+// What a registry that comes back without its instances leads to is logged (spec/registry.md 6.5).
+func TestARegistryThatComesBackEmptyIsLogged(t *testing.T) {
+	one := registry.Record{Service: service, ID: "a", Addresses: []string{"127.0.0.1:1"}}
+	data, err := one.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	source := sourceFunc(func(ctx context.Context, _ string, w *registry.Watcher) error {
+		if asked++; asked == 1 {
+			w.All([]registry.Entry{{ID: "a", Data: data}})
+			return errors.New("a fault")
+		}
+		w.All(nil)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	log := &logged{}
+	client, err := trunkcall.NewClient("registry:"+service, trunkcall.WithResolver("registry", registry.Resolver(source, log.logger())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	go func() { _ = client.Connect(t.Context()) }() // nobody is there: it begins to look
+	log.wait(t, `level=INFO msg="a registry answers again" service=test.Names`)
+	log.wait(t, `level=WARN msg="instances that a registry has no more are kept" service=test.Names instances=1`)
 }
 
 // Services are registered by several goroutines while the server listens: in the end all are published.

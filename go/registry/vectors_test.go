@@ -111,7 +111,8 @@ type vectors struct {
 type toldOf struct {
 	At               int
 	ID, Text, Failed string
-	More             int
+	More, Kept       int
+	Again            bool
 }
 
 func read(t testing.TB) *vectors {
@@ -183,6 +184,12 @@ func TestVectorWatches(t *testing.T) {
 		}
 		v.failing = func(at time.Duration, err error) {
 			tells = append(tells, toldOf{At: int(at / ms), Failed: err.Error()})
+		}
+		v.answering = func(at time.Duration) {
+			tells = append(tells, toldOf{At: int(at / ms), Again: true})
+		}
+		v.keeping = func(at time.Duration, instances int) {
+			tells = append(tells, toldOf{At: int(at / ms), Kept: instances})
 		}
 		until := func(end time.Duration) {
 			for at, ok := v.due(); ok && at <= end; at, ok = v.due() {

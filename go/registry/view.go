@@ -39,6 +39,10 @@ type view struct {
 	told func(at time.Duration, left []leftOut, more int)
 	// failing is told why the registry fails, once until it tells something again.
 	failing func(at time.Duration, err error)
+	// answering is told that it tells something, for the first time after it failed.
+	answering func(at time.Duration)
+	// keeping is told how many instances are kept that the registry has not, each time that this begins.
+	keeping func(at time.Duration, instances int)
 
 	entries map[string]uint64        // what stands in the registry: a digest of the bytes, or of what is wrong
 	seed    maphash.Seed             // of the digests
@@ -48,6 +52,7 @@ type view struct {
 	missing map[string]time.Duration // since when
 	begun   bool                     // the registry has told something
 	fault   error                    // why it fails
+	keeps   bool                     // instances that the registry has not
 	changed bool                     // since the set was handed over
 	handed  []*Record                // the set that was handed over last, in order
 	kept    []trunkcall.Endpoint     // what was made of it
@@ -94,6 +99,9 @@ func (v *view) all(at time.Duration, entries []Entry) {
 
 // change takes entries that came or changed, and the ids of those that went.
 func (v *view) change(at time.Duration, came []Entry, went []string) {
+	if v.fault != nil {
+		v.answering(at)
+	}
 	v.begun, v.fault = true, nil
 	before := v.present
 	for _, id := range went {
@@ -173,6 +181,11 @@ func (v *view) compute(at time.Duration) {
 		v.forgetMissing(at)
 		v.changed = true
 	}
+	kept := len(v.good) - v.present
+	if kept > 0 && !v.keeps {
+		v.keeping(at, kept)
+	}
+	v.keeps = kept > 0
 	v.handOver(at)
 }
 

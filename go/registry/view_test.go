@@ -32,6 +32,7 @@ func TestSetsOfWhatHasChanged(t *testing.T) {
 		}
 		v.told = func(time.Duration, []leftOut, int) {}
 		v.failing = func(time.Duration, error) {}
+		v.keeping = func(time.Duration, int) {}
 		at := time.Duration(0)
 		for range 200 {
 			at += time.Duration(random.IntN(30_000)) * time.Millisecond / 100

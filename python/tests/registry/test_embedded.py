@@ -145,7 +145,7 @@ def test_the_second_server_under_an_id_is_refused(caplog: pytest.LogCaptureFixtu
             first = await publish(kept.store, "same")
             second = made("second", Registrar(kept.store, id="same"))
             await second.listen("127.0.0.1:0")
-            await logged(caplog, f"{SERVICE}/same: another server is published under this id")
+            await logged(caplog, f"{SERVICE}/same: another server is published under this id, at {first.addresses[0]}")
             async with finding(kept.store) as client:
                 await until(client, "same")
                 await first.stop()

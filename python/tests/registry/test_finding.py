@@ -261,7 +261,9 @@ def test_of_two_servers_under_an_id_the_first_stays(
         async with finding(store) as client:
             second = made("second", Registrar(store, id="same"))
             await second.listen("127.0.0.1:0")
-            await logged(caplog, ": test.Names/same: another server is published under this id")
+            await logged(
+                caplog, f": {SERVICE}/same: another server is published under this id, at {first.addresses[0]}"
+            )
             await until(client, "same")
             await first.stop()
             await until(client, "second")

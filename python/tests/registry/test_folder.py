@@ -152,8 +152,8 @@ def test_the_first_of_two_servers_under_a_key_stays(tmp_path: Path, caplog: pyte
     assert lease.read_bytes() == other.data  # nobody can tell yet whether what was there is alive
     holder.write(RENEWED)
     assert lease.read_bytes() == ours.data
-    assert caplog.messages == ["users/a: another server is published under this id"]
-    with pytest.raises(RegistryError, match="users/a: another server is published under this id"):
+    assert caplog.messages == ["users/a: another server is published under this id, at b:1"]
+    with pytest.raises(RegistryError, match=r"^users/a: another server is published under this id, at a:1$"):
         newcomer.write(1.0 + RENEWED)
     assert lease.read_bytes() == ours.data
     again = Keeping(tmp_path, [other], yielded, set())

@@ -35,7 +35,7 @@ class Telling:
         self._looking = Looking(folder, "users")
         self.endpoints: list[str] = []
         self._left: list[str] = []
-        self._view = View("users", self._hand, self._left_out, self._failing)
+        self._view = View("users", self._hand, self._left_out, *[self._never] * 3)
         self._now = 0.0
 
     def _hand(self, at: float, endpoints: list[Endpoint]) -> None:
@@ -44,8 +44,8 @@ class Telling:
     def _left_out(self, at: float, entries: list[tuple[Entry, str]], more: int) -> None:
         self._left += [f"{Path(one.place).name}: {why}" for one, why in entries] + [f"{more} more"] * (more > 0)
 
-    def _failing(self, at: float, why: str) -> None:
-        raise AssertionError(why)
+    def _never(self, at: float, *told: object) -> None:
+        raise AssertionError(told)
 
     def look(self) -> tuple[list[Entry], list[str]]:
         """The entries that came, and which are told to be left out."""

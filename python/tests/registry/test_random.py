@@ -228,7 +228,9 @@ def test_of_random_answers_of_zookeeper_what_stands_there_is_told() -> None:
 
         def __init__(self) -> None:
             self.there: dict[str, Entry] = {}
-            self._view = View("users", lambda at, found: handed.append(found), self._left_out, self._left_out)
+            self._view = View(
+                "users", lambda at, found: handed.append(found), self._left_out, *[lambda *told: None] * 3
+            )
             self._at = 0.0
 
         def _left_out(self, *told: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkcall import RAW, Client, Code, StatusError
+from trunkcall import RAW, Client, Code, Endpoint, StatusError
 from trunkcall.registry import (
     Entry,
     Folder,
@@ -68,6 +69,63 @@ def test_a_store_that_is_cancelled_is_asked_again(
             await logged(caplog, "watching test.Names: it was cancelled")
 
     run(test)
+
+
+class Emptied:
+    """A Source that fails, and is empty when it answers again."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+        self.over = asyncio.Event()
+
+    async def watch(self, service: str, watcher: Watcher, /) -> None:
+        self._asked += 1
+        if self._asked == 1:
+            records = (Record(service=service, id=ident, addresses=("a:1",)) for ident in "ab")
+            watcher.all([Entry(one.id, one.to_bytes()) for one in records])
+            raise RegistryError("it is away")
+        watcher.all([])
+        self.over.set()
+        await asyncio.Event().wait()
+
+
+class Noting:
+    """Takes what a resolver finds."""
+
+    target = "users"
+    closed = False
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def set(self, endpoints: Sequence[Endpoint], /) -> None:
+        self.said.append(" ".join(one.id for one in endpoints))
+
+    def fail(self, why: str, /) -> None:
+        self.said.append(why)
+
+    async def failed(self) -> None:
+        await asyncio.Event().wait()
+
+
+def test_that_a_registry_answers_again_and_that_instances_are_kept_is_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasten(monkeypatch)
+
+    async def test() -> None:
+        source, watch = Emptied(), Noting()
+        resolving = asyncio.ensure_future(resolver(source)(watch))  # type: ignore[arg-type]
+        await source.over.wait()
+        resolving.cancel()
+        assert watch.said == ["a b", "watching users: it is away"]
+
+    with caplog.at_level(logging.INFO, "trunkcall"):
+        run(test)
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("INFO", "a registry answers again: users"),
+        ("WARNING", "instances of users that a registry has no more are kept: 2"),
+    ]
 
 
 class Returning:
@@ -199,7 +257,7 @@ def test_who_has_not_renewed_for_a_lease_yields(tmp_path: Path) -> None:
     second = keeping(tmp_path, "second:1")
     second.write(3 * LEASE)
     second.write(4 * LEASE)
-    with pytest.raises(RegistryError, match="users/a: another server is published under this id"):
+    with pytest.raises(RegistryError, match=r"^users/a: another server is published under this id, at second:1$"):
         first.write(4 * LEASE + 1)
     assert b"second" in (tmp_path / "users" / "a.lease").read_bytes()
 
@@ -221,7 +279,9 @@ def test_a_key_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
             await server.listen("127.0.0.1:0")
             await registrar.published()
             other.write(LEASE + 1)
-            await logged(caplog, "not published in a registry: users/a: another server is published under this id")
+            await logged(
+                caplog, "not published in a registry: users/a: another server is published under this id, at other:1"
+            )
 
     run(test)
 

@@ -101,6 +101,11 @@ def in_ms(at: float) -> int:
     return round(at * 1000)
 
 
+def counted(one: dict[str, Any]) -> str:
+    """A telling that has no text of its own."""
+    return "again" if "again" in one else next(f"{what} {one[what]}" for what in ("more", "kept") if what in one)
+
+
 @cases("watches")
 def test_watches(case: dict[str, Any]) -> None:
     handed: list[tuple[int, list[Endpoint]]] = []
@@ -109,13 +114,15 @@ def test_watches(case: dict[str, Any]) -> None:
     def left_out(at: float, left: list[tuple[Entry, str]], more: int) -> None:
         tells.extend((in_ms(at), entry.id, why) for entry, why in left)
         if more:
-            tells.append((in_ms(at), "", str(more)))
+            tells.append((in_ms(at), "", f"more {more}"))
 
     view = View(
         case["service"],
         lambda at, found: handed.append((in_ms(at), found)),
         left_out,
         lambda at, why: tells.append((in_ms(at), "", why)),
+        lambda at: tells.append((in_ms(at), "", "again")),
+        lambda at, kept: tells.append((in_ms(at), "", f"kept {kept}")),
     )
 
     def until(end: float) -> None:
@@ -138,7 +145,7 @@ def test_watches(case: dict[str, Any]) -> None:
     assert handed == [(one["at"], [endpoint(e) for e in one["set"]]) for one in case["handed"]]
     assert [(at, ident) for at, ident, _ in tells] == [(one["at"], one.get("id", "")) for one in case["told"]]
     for (_, _, text), one in zip(tells, case["told"], strict=True):
-        assert told(ValueError(text), one.get("text") or one.get("failed") or str(one["more"]))
+        assert told(ValueError(text), one.get("text") or one.get("failed") or counted(one))
     assert view.reason == case["reason"]
 
 

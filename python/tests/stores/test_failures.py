@@ -289,7 +289,7 @@ def test_of_two_servers_under_an_id_the_first_stays(
         first = await publish(store, "same")
         second = made("second", Registrar(store, id="same"))
         await second.listen("127.0.0.1:0")
-        await logged(caplog, f": {SERVICE}/same: another server is published under this id")
+        await logged(caplog, f": {SERVICE}/same: another server is published under this id, at {first.addresses[0]}")
         async with finding(store) as client:
             await until(client, "same")
             await first.stop()

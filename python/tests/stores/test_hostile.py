@@ -318,8 +318,12 @@ def test_what_a_program_gives_wrongly_is_refused() -> None:
     [
         ("404 Not Found", "", "published"),
         ("503 Service Unavailable", {"AggregatedStatus": "critical"}, "published"),
-        ("200 OK", {"AggregatedStatus": "passing"}, "another server is published under this id"),
-        ("429 Too Many Requests", {"AggregatedStatus": "warning"}, "another server is published under this id"),
+        ("200 OK", {"AggregatedStatus": "passing"}, "another server is published under this id, at 127.0.0.1:10"),
+        (
+            "429 Too Many Requests",
+            {"AggregatedStatus": "warning"},
+            "another server is published under this id, at 127.0.0.1:10",
+        ),
         ("503 Service Unavailable", "no leader", "answered 503: no leader"),
         ("429 Too Many Requests", "too many connections", "answered 429: too many connections"),
         ("500 Internal Server Error", "no leader", "answered 500: no leader"),

@@ -96,7 +96,8 @@ class Core:
             given[key] = text
         for key, text in given.items():
             if key in self.records and key not in self.restored and self.records[key] != text:
-                raise Refused("ALREADY_EXISTS", f"{'/'.join(key)}: another server is published under this id")
+                first = model.read(self.records[key].encode())["addresses"][0]
+                raise Refused("ALREADY_EXISTS", f"{'/'.join(key)}: another server is published under this id, at {first}")
         after = {**self.records, **given}
         if len(after) > self.limits["keys"] or size(after) > self.limits["bytes"]:
             raise Refused("RESOURCE_EXHAUSTED", f"the registry is full: {len(self.records)} records, {size(self.records)} bytes")

@@ -30,7 +30,7 @@ def renewed(call: str, *times: int) -> list[Step]:
 
 
 A, B, C, D, OTHER = record("a"), record("b"), record("c"), record("d", "orders"), record("a", host="other")
-TAKEN = "ALREADY_EXISTS users/a: another server is published under this id"
+TAKEN = "ALREADY_EXISTS users/a: another server is published under this id, at h:1"
 LATE = "ABORTED not renewed for 15000 ms"
 SERVICE = 'INVALID_ARGUMENT service: want a name of 1 to 200 letters, digits, ".", "_" or "-"'
 FULL = "RESOURCE_EXHAUSTED the registry is full: "

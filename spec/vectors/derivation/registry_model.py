@@ -225,6 +225,7 @@ class Watcher:
         self.known: dict[str, dict[str, Any]] = {}  # the last good records of what is in the store or missing
         self.missing: dict[str, int] = {}  # since when
         self.failed = False
+        self.keeping = False  # what the store has no more
         self.reason = ""
         self.set: list[dict[str, Any]] = []
         self.handed: list[dict[str, Any]] = []
@@ -234,6 +235,10 @@ class Watcher:
     def present(self) -> list[str]:
         return [one for one in self.entries if one in self.known]
 
+    @property
+    def kept(self) -> list[str]:
+        return [one for one in self.known if one not in self.entries]
+
     def tell(self, at: int, step: dict[str, Any]) -> None:
         if "failed" in step:
             if not self.failed:
@@ -242,6 +247,8 @@ class Watcher:
             if not self.handed:
                 self.reason = step["failed"]
             return
+        if self.failed:
+            self.told.append({"at": at, "again": True})
         self.failed = False
         before = bool(self.present)
         came = {one: text.encode() for one, text in step.get("all", step.get("came", {})).items()}
@@ -265,11 +272,15 @@ class Watcher:
             self.told.append({"at": at, "more": len(rubbish) - NAMED})
         if self.present and not before:
             self.missing = dict.fromkeys(self.missing, at)
+        keeping = self.keeping
         self.compute(at)
+        if self.keeping and not keeping:
+            self.told.append({"at": at, "kept": len(self.kept)})
 
     def compute(self, at: int) -> None:
         present = self.present
         if not present:
+            self.keeping = bool(self.kept)
             left = len(self.entries)
             if not self.set:
                 self.reason = f"no instance of {self.service} is registered"
@@ -283,6 +294,7 @@ class Watcher:
             for one in self.missing:
                 if one not in self.entries:
                     self.known.pop(one, None)
+        self.keeping = bool(self.kept)
         self.set = [endpoint(self.known[one]) for one in sorted(self.known, key=str.encode)]
         self.hand(at)
 

@@ -28,6 +28,7 @@ RULES: list[tuple[str, str, str, str]] = [
     ("6.4/empty", "an empty set is never believed", "watches", "empty"),
     ("6.4/most", "nor one that lost most, for 60 s", "watches", "half most"),
     ("6.5/failed", "a failure changes nothing", "watches", "failed"),
+    ("6.5/kept", "that instances are kept is told of, each time", "watches", "most-went-again"),
     ("6.6/order", "by the bytes of the ids", "watches", "order"),
     ("6.7/settling", "at most every 10 ms", "watches", "settling"),
     ("9.2/time", "time in which the registry did not run does not count", "cores", "stopped"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from trunkcall import Code, StatusError
 
 from .record import MOST_BYTES, InvalidRecord, Record, check_service, parse
-from .store import UNDER_THIS_ID, Written
+from .store import Written, another_server
 from .view import Entry
 
 MOST_PUBLISHED = 128  # records of one call
@@ -172,10 +172,10 @@ class Core:
                 raise _invalid(f"records[{place}]: {record.key} is there twice")
             given[record.key] = Written(record, data)
         keys, size = self._keys, self._bytes
-        for key, one in given.items():
+        for one in given.values():
             before = self._find(one.record)
             if before is not None and before.calls and before.data != one.data:
-                raise StatusError(Code.ALREADY_EXISTS, f"{key}: {UNDER_THIS_ID}")
+                raise StatusError(Code.ALREADY_EXISTS, another_server(parse(before.data)))
             keys += before is None
             size += len(one.data) - len(before.data if before is not None else b"")
         if keys > self.keys or size > self.bytes:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from .place import check_held
-from .record import ID_BYTES, MOST_BYTES, InvalidRecord, is_name, parse_at
-from .store import UNDER_THIS_ID, RegistryError, Watcher, Written
+from .record import ID_BYTES, MOST_BYTES, InvalidRecord, Record, is_name, parse_at
+from .store import RegistryError, Watcher, Written, another_server
 from .view import Entry, Parsed, Unkept
 
 LEASE = 15.0  # seconds
@@ -240,13 +240,14 @@ def _read(path: str, mode: int, size: int) -> tuple[bytes, str]:
     return data, ""
 
 
-def _is_good(one: Written, data: bytes) -> bool:
-    """Whether that is a record of the same key."""
+def _other(one: Written, data: bytes) -> Record | None:
+    """The record of another server under the same key, None if that is none."""
+    if data == one.data:
+        return None
     try:
-        parse_at(one.record.service, one.record.id, data)
+        return parse_at(one.record.service, one.record.id, data)
     except InvalidRecord:
-        return False
-    return True
+        return None
 
 
 class Keeping:
@@ -345,8 +346,8 @@ class Keeping:
             held = (path, one.data) in self._held and data == one.data
             self._held.discard((path, one.data))
             self._own[path] = -math.inf if held or not there else now
-        elif data != one.data and _is_good(one, data):
-            text = f"{one.record.key}: {UNDER_THIS_ID}"
+        elif other := _other(one, data):
+            text = another_server(other)
             if not self._is_held(path, now):
                 self._yielded.add((path, one.data))
                 raise RegistryError(text)

@@ -8,7 +8,7 @@ from collections.abc import KeysView, Sequence
 from dataclasses import dataclass, field
 
 from .record import ID_BYTES, MOST_BYTES, InvalidRecord, is_name, parse_at
-from .store import UNDER_THIS_ID, RegistryError, Written
+from .store import RegistryError, Written, another_server
 from .view import Entry
 
 MOST_HOSTS = 9
@@ -64,10 +64,10 @@ def check_free(one: Written, there: bytes) -> None:
     if there == one.data:
         return
     try:
-        parse_at(one.record.service, one.record.id, there)
+        other = parse_at(one.record.service, one.record.id, there)
     except InvalidRecord:
         return
-    raise RegistryError(f"{one.record.key}: {UNDER_THIS_ID}")
+    raise RegistryError(another_server(other))
 
 
 def check_held(entries: int, size: int) -> None:

@@ -68,7 +68,7 @@ class _Watching:
         self._watch = watch
         self._log = log
         self._loop = asyncio.get_running_loop()
-        self._view = View(service, self._hand, self._left_out, self._failing)
+        self._view = View(service, self._hand, self._left_out, self._failing, self._answers, self._kept)
         self._timer: asyncio.TimerHandle | None = None
         self._reason = ""  # that the client was told last
         self._waiting: deque[_Telling] = deque()  # of which the first is being read
@@ -179,6 +179,13 @@ class _Watching:
     def _failing(self, at: float, why: str) -> None:
         self._reason = why
         self._watch.fail(why)
+
+    def _answers(self, at: float) -> None:
+        self._log.info("a registry answers again: %s", self._view.service)
+
+    def _kept(self, at: float, instances: int) -> None:
+        service = self._view.service
+        self._log.warning("instances of %s that a registry has no more are kept: %d", service, instances)
 
 
 async def _watch(source: Source, watching: _Watching, service: str) -> None:

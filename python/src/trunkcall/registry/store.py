@@ -17,9 +17,6 @@ from .view import Entry
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 
-# What is said of two live servers under one key (spec/registry.md 5.7).
-UNDER_THIS_ID = "another server is published under this id"
-
 
 class RegistryError(Exception):
     """What a registry does against the rules, or not in time; that another server is published under an id."""
@@ -33,6 +30,11 @@ def why_failed(error: BaseException) -> str:
     if isinstance(error, StatusError):
         return error.message if error.code is Code.UNAVAILABLE else f"{error.code.name}: {error.message}"
     return spelled(error)
+
+
+def another_server(there: Record) -> str:
+    """What is said of two live servers under one key, of which one stands there (spec/registry.md 5.7)."""
+    return f"{there.key}: another server is published under this id, at {there.addresses[0]}"
 
 
 def is_cancelled() -> bool:

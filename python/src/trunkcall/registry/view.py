@@ -55,13 +55,18 @@ class View:
         hand: Callable[[float, list[Endpoint]], None],
         left_out: Callable[[float, list[tuple[Entry, str]], int], None],
         failing: Callable[[float, str], None],
+        answers: Callable[[float], None],
+        kept: Callable[[float, int], None],
     ) -> None:
         """`hand` takes each set; `left_out` is told of entries that are no records, why, and how many more there are;
-        `failing` why the registry fails, once until it tells something again."""
+        `failing` why the registry fails, once until it tells something again, of which then `answers` is told; `kept`
+        how many instances stay that the registry has no more, each time that such begin to stay."""
         self.service = service
         self._hand = hand
         self._left_out = left_out
         self._failing = failing
+        self._answers = answers
+        self._kept = kept
         self._entries: dict[str, bytes | str | tuple[str, int]] = {}  # what stands in the registry, or is wrong
         self._good: dict[str, Endpoint] = {}  # of the last good records of what is there or missing
         self._present = 0  # how many of them are there
@@ -95,8 +100,10 @@ class View:
 
     def change(self, at: float, came: Iterable[Entry], went: Iterable[str]) -> None:
         """Takes entries that came or changed, and the ids of those that went."""
+        if self._fault:
+            self._answers(at)
         self._begun, self._fault = True, ""
-        before = self._present
+        before, keeping = self._present, bool(self._lingering)
         for ident in went:
             if self._entries.pop(ident, None) is not None and ident in self._good:
                 self._missing[ident] = at
@@ -109,6 +116,8 @@ class View:
         if not before and self._present:
             self._missing = dict.fromkeys(self._missing, at)
         self.compute(at)
+        if self._lingering and not keeping:
+            self._kept(at, len(self._lingering))
 
     def fail(self, at: float, why: str) -> None:
         """Takes note that the registry fails, which changes nothing."""

@@ -14,9 +14,11 @@ import io.trunkcall.Server;
 import io.trunkcall.StatusException;
 import io.trunkcall.registry.Registrar;
 import io.trunkcall.registry.Registry;
+import io.trunkcall.registry.RegistryException;
 import io.trunkcall.registry.ServiceRecord;
 import io.trunkcall.registry.Source;
 import io.trunkcall.registry.Store;
+import io.trunkcall.registry.Written;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -190,6 +192,14 @@ abstract class StoresTest {
   void theSecondServerUnderAnIdWaitsForTheEndOfTheFirst() throws Exception {
     Server first = publish("same");
     Registrar second = listen("second", "same");
+    Written other = new Written(ServiceRecord.builder(SERVICE, "same", "127.0.0.1:1").build());
+    RegistryException taken =
+        assertThrows(RegistryException.class, () -> store.keep(List.of(other), () -> {}));
+    assertEquals(
+        SERVICE
+            + "/same: another server is published under this id, at "
+            + first.addresses().get(0),
+        taken.getMessage());
     Client client = find();
     until(client, "same");
     assertTrue(first.stop(PATIENCE));

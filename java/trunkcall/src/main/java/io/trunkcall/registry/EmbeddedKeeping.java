@@ -5,6 +5,8 @@ import com.trunkcall.registry.v1.PublishAnswer;
 import com.trunkcall.registry.v1.PublishRequest;
 import io.trunkcall.Client;
 import io.trunkcall.ClientStream;
+import io.trunkcall.Code;
+import io.trunkcall.StatusException;
 import io.trunkcall.internal.transport.Clock;
 import java.util.ArrayList;
 import java.util.List;
@@ -193,6 +195,11 @@ final class EmbeddedKeeping {
       try {
         return of.get();
       } catch (ExecutionException failed) {
+        if (failed.getCause() instanceof StatusException refused
+            && refused.code() == Code.ALREADY_EXISTS) {
+          // It names the key, and is told as by every other store.
+          throw new RegistryException(refused.status().message(), refused);
+        }
         throw failed.getCause() instanceof Exception cause ? cause : failed;
       }
     }

@@ -241,10 +241,12 @@ final class RegistryCore {
     long moreBytes = bytes;
     for (Written one : given) {
       Held before = find(one.record());
-      boolean same = before != null && Arrays.equals(before.data, one.data());
-      if (before != null && before.calls > 0 && !same) {
-        String text = before.key() + ": another server is published under this id";
-        return Telling.error(Code.ALREADY_EXISTS, text);
+      if (before != null && before.calls > 0) {
+        try {
+          one.checkReplaces(before.data);
+        } catch (RegistryException taken) {
+          return Telling.error(Code.ALREADY_EXISTS, String.valueOf(taken.getMessage()));
+        }
       }
       moreKeys += before == null ? 1 : 0;
       moreBytes += one.data().length - (before == null ? 0 : before.data.length);

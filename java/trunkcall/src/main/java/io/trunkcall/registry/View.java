@@ -36,6 +36,12 @@ final class View {
 
     /** The registry fails; once until it tells something again. */
     void failing(long at, String why);
+
+    /** The registry tells something again. */
+    void again(long at);
+
+    /** So many instances are kept that the registry has not; once until there are none. */
+    void kept(long at, int instances);
   }
 
   /** An entry that is no record. */
@@ -51,6 +57,7 @@ final class View {
   private int present; // how many of good are there
   private boolean begun; // the registry has told something
   private @Nullable String fault; // why it fails
+  private boolean keeping; // what the registry has not
   private boolean changed; // since the set was handed over
   private Endpoint[] handed = {}; // last, in the order of the ids
   private long handedAt;
@@ -79,6 +86,9 @@ final class View {
   /** Takes entries that came or changed, and the ids of those that went. */
   void change(long at, Collection<Entry> came, Collection<String> went) {
     begun = true;
+    if (fault != null) {
+      told.again(at);
+    }
     fault = null;
     int before = present;
     for (String id : went) {
@@ -137,6 +147,10 @@ final class View {
       changed = true;
     }
     handOver(at);
+    if (!keeping && !remembered.isEmpty()) {
+      told.kept(at, remembered.size());
+    }
+    keeping = !remembered.isEmpty();
   }
 
   private void forgetMissing(long at) {

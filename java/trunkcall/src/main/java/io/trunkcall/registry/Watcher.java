@@ -192,5 +192,16 @@ public final class Watcher {
       reason = why;
       watch.fail(why);
     }
+
+    @Override
+    public void again(long at) {
+      RegistryLog.info("a registry answers again: " + service);
+    }
+
+    @Override
+    public void kept(long at, int instances) {
+      RegistryLog.warn(
+          "instances of " + service + " that a registry has no more are kept: " + instances);
+    }
   }
 }

@@ -43,12 +43,14 @@ public final class Written {
     if (Arrays.equals(there, data)) {
       return;
     }
+    ServiceRecord other;
     try {
-      ServiceRecord.parseAt(record.service(), record.id(), there);
+      other = ServiceRecord.parseAt(record.service(), record.id(), there);
     } catch (InvalidRecordException rubbish) {
       return;
     }
-    throw new RegistryException(this + ": another server is published under this id");
+    String first = other.addresses().get(0);
+    throw new RegistryException(this + ": another server is published under this id, at " + first);
   }
 
   @Override

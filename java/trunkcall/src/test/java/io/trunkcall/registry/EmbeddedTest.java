@@ -212,7 +212,11 @@ final class EmbeddedTest {
     Server second = instances.server("second", registrar);
     try (Logged log = new Logged()) {
       second.listen("127.0.0.1:0");
-      log.await(Instances.SERVICE + "/same: another server is published under this id");
+      log.await(
+          "not published in a registry: "
+              + Instances.SERVICE
+              + "/same: another server is published under this id, at "
+              + first.addresses().get(0));
     }
     Client client = instances.find(store);
     Instances.until(client, "same");

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(120)
 final class FolderSharedTest {
   private static final long SECOND = 1_000_000; // µs
-  private static final String TAKEN = "users/a: another server is published under this id";
+  private static final String TAKEN = "users/a: another server is published under this id, at ";
 
   @TempDir Path folder;
   private final Set<FolderKeeping.Yielded> yielded = new HashSet<>();
@@ -51,9 +51,9 @@ final class FolderSharedTest {
     assertArrayEquals(one.data(), Files.readAllBytes(lease()));
   }
 
-  private static void assertTaken(FolderKeeping newcomer, long now) {
+  private static void assertTaken(FolderKeeping newcomer, long now, String by) {
     Exception fault = assertThrows(RegistryException.class, () -> newcomer.write(now));
-    assertEquals(TAKEN, fault.getMessage());
+    assertEquals(TAKEN + by, fault.getMessage());
   }
 
   @Test
@@ -67,10 +67,10 @@ final class FolderSharedTest {
     assertStands(other); // nobody can tell yet whether what was there is alive
     try (Logged log = new Logged()) {
       holder.write(5 * SECOND);
-      log.await(TAKEN);
+      log.await(TAKEN + "b:1");
     }
     assertStands(ours);
-    assertTaken(newcomer, 6 * SECOND);
+    assertTaken(newcomer, 6 * SECOND, "a:1");
     assertStands(ours);
 
     FolderKeeping again = keeping(other, yielded);
@@ -93,7 +93,7 @@ final class FolderSharedTest {
     FolderKeeping newcomer = keeping(at("b:1"), yielded);
     newcomer.write(0);
     put(at("a:1").data());
-    assertTaken(newcomer, 5 * SECOND);
+    assertTaken(newcomer, 5 * SECOND, "a:1");
     assertFalse(newcomer.isFree(5 * SECOND));
     Files.delete(lease());
     assertTrue(newcomer.isFree(5 * SECOND));
@@ -106,7 +106,7 @@ final class FolderSharedTest {
     FolderKeeping newcomer = keeping(at("b:1"), yielded);
     newcomer.write(0);
     put(at("a:1").data());
-    assertTaken(newcomer, 5 * SECOND);
+    assertTaken(newcomer, 5 * SECOND, "a:1");
     assertTrue(keeping(at("c:1"), yielded).isFree(5 * SECOND)); // that record was never refused
   }
 
@@ -124,7 +124,7 @@ final class FolderSharedTest {
     put(at("b:1").data());
     try (Logged log = new Logged()) {
       keeping.write(17 * SECOND);
-      log.await(TAKEN);
+      log.await(TAKEN + "b:1");
     }
     assertStands(ours);
   }
@@ -141,7 +141,7 @@ final class FolderSharedTest {
       assertStands(ours);
     }
     put(at("b:1").data());
-    assertTaken(keeping, 10 * SECOND); // nobody can tell what was there first
+    assertTaken(keeping, 10 * SECOND, "b:1"); // nobody can tell what was there first
   }
 
   @Test
@@ -161,20 +161,20 @@ final class FolderSharedTest {
     put(other.data());
     try (Logged log = new Logged()) {
       again.write(11 * SECOND);
-      log.await(TAKEN);
+      log.await(TAKEN + "b:1");
     }
     assertStands(ours);
 
     FolderKeeping neverHeld = keeping(ours, yielded);
     neverHeld.write(20 * SECOND);
     put(other.data());
-    assertTaken(neverHeld, 25 * SECOND);
+    assertTaken(neverHeld, 25 * SECOND, "b:1");
 
     held.add(new FolderKeeping.Yielded(lease(), new String(ours.data(), StandardCharsets.UTF_8)));
     FolderKeeping late = keeping(ours, yielded); // another's bytes are there
     late.write(30 * SECOND);
     put(other.data());
-    assertTaken(late, 35 * SECOND);
+    assertTaken(late, 35 * SECOND, "b:1");
   }
 
   @Test
@@ -195,7 +195,7 @@ final class FolderSharedTest {
                         throw new AssertionError(failed);
                       }
                     }));
-    assertEquals(TAKEN, fault.getMessage());
+    assertEquals(TAKEN + "a:1", fault.getMessage());
     assertStands(at("a:1"));
 
     CountDownLatch published = new CountDownLatch(1);
@@ -248,7 +248,7 @@ final class FolderSharedTest {
     FolderKeeping second = keeping(other, Set.of());
     second.write(60 * SECOND);
     second.write(75 * SECOND);
-    assertTaken(first, 76 * SECOND);
+    assertTaken(first, 76 * SECOND, "b:1");
     assertStands(other);
   }
 }

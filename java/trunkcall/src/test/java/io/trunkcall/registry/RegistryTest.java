@@ -126,6 +126,28 @@ final class RegistryTest {
   }
 
   @Test
+  void whatARegistryTellsThatFailedOrLostInstancesIsLogged() throws Exception {
+    CountDownLatch told = new CountDownLatch(1);
+    try (Logged log = new Logged()) {
+      instances
+          .find(
+              (service, watcher) -> {
+                watcher.all(List.of(entry("a", 1), entry("b", 1), entry("c", 1)));
+                watcher.fail("x");
+                watcher.all(List.of(entry("c", 1)));
+                told.countDown();
+                new CountDownLatch(1).await();
+              })
+          .connect();
+      told.await();
+      List<String> texts = log.texts();
+      assertTrue(texts.contains("a registry answers again: test.Names"), texts::toString);
+      String kept = "instances of test.Names that a registry has no more are kept: 2";
+      assertTrue(texts.contains(kept), texts::toString);
+    }
+  }
+
+  @Test
   void aRegistryThatIsEmptiedOrSpoiltChangesNothing() throws Exception {
     Store store = new Folder(folder);
     instances.publish(store, "first");

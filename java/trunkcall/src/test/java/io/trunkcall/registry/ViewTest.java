@@ -100,6 +100,12 @@ final class ViewTest {
 
     @Override
     public void failing(long at, String why) {}
+
+    @Override
+    public void again(long at) {}
+
+    @Override
+    public void kept(long at, int instances) {}
   }
 
   @Test
