@@ -44,6 +44,9 @@ type EndpointGauges struct {
 	LastError   error
 	NextAttempt time.Time
 	Connections []ConnectionGauges
+	// Ejected are the scopes of the policy file whose rules leave it out at the moment, such as
+	// defaults, in their order.
+	Ejected []string
 }
 
 // Endpoints returns the state of the endpoints that the client uses, in the resolver's order.
@@ -65,6 +68,12 @@ func (c *Client) Endpoints() []EndpointGauges {
 		}
 	}
 	s.mu.Unlock()
+	if p := c.policies; p != nil && p.file != nil {
+		scopes := p.file.current.Load().ejected(s.current.Load())
+		for i := range all {
+			all[i].Ejected = scopes[all[i].Endpoint.identity()]
+		}
+	}
 	for i := range conns { // not under the lock: theirs come first
 		for _, conn := range conns[i] {
 			all[i].Connections = append(all[i].Connections, conn.Gauges())

@@ -17,7 +17,9 @@ import (
 type governance struct {
 	file    *policy.File
 	repeats *repeats
-	indexed atomic.Pointer[[]*methodRules] // by the index of the method's name
+	// outliers are those of all scopes that have rules, in their order.
+	outliers []*outlierState
+	indexed  atomic.Pointer[[]*methodRules] // by the index of the method's name
 
 	mu       sync.Mutex
 	methods  map[string]*methodRules
@@ -55,6 +57,7 @@ func newGovernance(file *policy.File, before *governance) *governance {
 	g.indexed.Store(&[]*methodRules{})
 	if before == nil {
 		g.repeats = newRepeats(file.Budget)
+		g.makeStatesLocked() // nobody else has g yet
 		return g
 	}
 	if g.repeats = before.repeats; before.file.Budget != file.Budget {
@@ -62,13 +65,34 @@ func newGovernance(file *policy.File, before *governance) *governance {
 	}
 	before.mu.Lock()
 	defer before.mu.Unlock()
-	g.earlier = before.states // nobody else has g yet
-	file.Each(func(_ int, _ string, p *policy.Policy) { g.shareLocked(&methodRules{Policy: p}) })
+	g.earlier = before.states
+	g.makeStatesLocked()
 	for name := range before.methods {
 		g.makeLocked(name)
 	}
 	g.earlier = nil
 	return g
+}
+
+// makeStatesLocked makes the states that scopes keep.
+func (g *governance) makeStatesLocked() {
+	g.file.Each(func(_ int, path string, p *policy.Policy) {
+		r := methodRules{Policy: p}
+		if g.shareLocked(&r); r.outliers != nil && r.outliers.scope == path {
+			g.outliers = append(g.outliers, r.outliers)
+		}
+	})
+}
+
+// ejected are the scopes that leave endpoints out now, by the identities of these.
+func (g *governance) ejected(s *snapshot) map[string][]string {
+	scopes := map[string][]string{}
+	for _, o := range g.outliers {
+		for _, identity := range o.ejected(s) {
+			scopes[identity] = append(scopes[identity], o.scope)
+		}
+	}
+	return scopes
 }
 
 // of returns what holds for a method.
@@ -115,12 +139,14 @@ func (g *governance) makeLocked(name string) *methodRules {
 // shareLocked gives rules the states that their scopes keep for all methods.
 func (g *governance) shareLocked(r *methodRules) {
 	if said := r.Outliers; said.Rules != nil {
-		r.outliers = stateLocked(g, "outliers", said.Scope, said.Rules, newOutlierState)
+		r.outliers = stateLocked(g, "outliers", said.Scope, said.Rules, func(rules *policy.OutlierRules) *outlierState {
+			return &outlierState{scope: said.Scope, rules: rules, core: policy.NewOutliers(rules)}
+		})
 	}
-	r.rate = rateLocked(g, "rate", r.Rate)
-	r.concurrency = concurrencyLocked(g, "concurrency", r.Concurrency)
-	r.serverRate = rateLocked(g, "server_rate", r.ServerRate)
-	r.serverConcurrency = concurrencyLocked(g, "server_concurrency", r.ServerConcurrency)
+	r.rate = rateLocked(g, "rate", r.Rate, "")
+	r.concurrency = concurrencyLocked(g, "concurrency", r.Concurrency, "")
+	r.serverRate = rateLocked(g, "server_rate", r.ServerRate, ofTheServer)
+	r.serverConcurrency = concurrencyLocked(g, "server_concurrency", r.ServerConcurrency, ofTheServer)
 }
 
 // placing is what chooses for a method; those that have the same share the pickers.
@@ -130,21 +156,24 @@ type placing struct {
 	balancer *policy.BalancerRules
 }
 
-func rateLocked(g *governance, kind string, said policy.Scoped[policy.RateRules]) *rateState {
+// ofTheServer stands behind a scope in a text about a limit of a server, which may be another scope of a client's file.
+const ofTheServer = " of the server"
+
+func rateLocked(g *governance, kind string, said policy.Scoped[policy.RateRules], whose string) *rateState {
 	if said.Rules == nil {
 		return nil
 	}
 	return stateLocked(g, kind, said.Scope, said.Rules, func(rules *policy.RateRules) *rateState {
-		return &rateState{scope: said.Scope, core: policy.NewRate(rules)}
+		return &rateState{of: said.Scope + whose, core: policy.NewRate(rules)}
 	})
 }
 
-func concurrencyLocked(g *governance, kind string, said policy.Scoped[policy.ConcurrencyRules]) *concurrencyState {
+func concurrencyLocked(g *governance, kind string, said policy.Scoped[policy.ConcurrencyRules], whose string) *concurrencyState {
 	if said.Rules == nil {
 		return nil
 	}
 	return stateLocked(g, kind, said.Scope, said.Rules, func(rules *policy.ConcurrencyRules) *concurrencyState {
-		return &concurrencyState{scope: said.Scope, core: policy.NewConcurrency(rules)}
+		return &concurrencyState{of: said.Scope + whose, core: policy.NewConcurrency(rules)}
 	})
 }
 

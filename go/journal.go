@@ -43,7 +43,7 @@ func (j *journal) log(level slog.Level, message string, args ...any) {
 	}
 }
 
-// warn writes a record of what keeps all calls waiting, to slog's default where there is no logger.
+// warn writes a record of what keeps calls waiting or has them go elsewhere, to slog's default where there is no logger.
 func (j *journal) warn(message string, args ...any) {
 	j.logTo(cmp.Or(j.logger, slog.Default()), slog.LevelWarn, message, args)
 }

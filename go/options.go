@@ -174,8 +174,9 @@ func WithStrictJSON() Option { return option(func(c *common) { c.strictJSON = tr
 // WithLogger sets the log for what no caller is told: connection events, calls refused or cut off,
 // one-way calls that failed. docs/production.md lists the records and their fields. Without it
 // nothing is logged, except panics of handlers, callbacks and observers, errors of handlers that are
-// no status, messages of handlers that cannot be carried, and why a resolver fails, to slog.Default. A goroutine of its own writes the records, at most 100 a
-// second of each message and level. Close and Stop wait for it, for a second at most.
+// no status, messages of handlers that cannot be carried, why a resolver fails or a policy file is not
+// taken, and endpoints that are ejected, to slog.Default. A goroutine of its own writes the records, at
+// most 100 a second of each message and level. Close and Stop wait for it, for a second at most.
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(c *common) { c.journal.logger = logger })
 }

@@ -2,7 +2,6 @@ package trunkcall
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -14,15 +13,12 @@ import (
 
 // outlierState is which endpoints are left out by one scope's rules.
 type outlierState struct {
+	scope string
 	rules *policy.OutlierRules
 
 	mu   sync.Mutex
 	core *policy.Outliers
 	told uint64 // the number of the snapshot whose endpoints it knows
-}
-
-func newOutlierState(rules *policy.OutlierRules) *outlierState {
-	return &outlierState{rules: rules, core: policy.NewOutliers(rules)}
 }
 
 func (o *outlierState) knowLocked(s *snapshot, now time.Duration) {
@@ -54,7 +50,7 @@ func (o *outlierState) ended(e *EndpointState, end policy.Ended) {
 	until := o.core.Ended(now, e.identity, o.rules.Outcome(end), random)
 	o.mu.Unlock()
 	if until >= 0 {
-		e.of.client.options.log(slog.LevelWarn, "endpoint ejected", "target", e.of.client.target, "endpoint", e.identity, "for", until-now)
+		e.of.client.options.journal.warn("endpoint ejected", "target", e.of.client.target, "endpoint", e.identity, "scope", o.scope, "for", until-now)
 	}
 }
 

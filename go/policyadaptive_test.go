@@ -18,6 +18,10 @@ const adaptive = "    adaptive:\n      start: 8\n      samples: 4\n      window:
 func atOnce(t *testing.T, c *trunkcall.Client, n int, delivery trunkcall.Delivery) (ok int) {
 	t.Helper()
 	ended := make(chan error, n)
+	refusal := "concurrency of defaults is used up"
+	if delivery == trunkcall.Refused {
+		refusal = "concurrency of defaults of the server is used up"
+	}
 	for range n {
 		go func() {
 			_, err := echo.Call(t.Context(), c, text("x"))
@@ -28,7 +32,7 @@ func atOnce(t *testing.T, c *trunkcall.Client, n int, delivery trunkcall.Deliver
 	for range n {
 		if err := <-ended; err == nil {
 			ok++
-		} else if s := wants(t, err, trunkcall.ResourceExhausted, delivery); s.Message != "concurrency of defaults is used up" {
+		} else if s := wants(t, err, trunkcall.ResourceExhausted, delivery); s.Message != refusal {
 			t.Errorf("%+v", s)
 		}
 	}

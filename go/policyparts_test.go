@@ -311,7 +311,7 @@ func TestLimitsOfAServerGoByPriority(t *testing.T) {
 				for range 3 {
 					if err := <-ended[p]; err == nil {
 						ok++
-					} else if s := wants(t, err, trunkcall.ResourceExhausted, trunkcall.Refused); s.Message != "concurrency of defaults is used up" || s.RetryAfter != time.Millisecond {
+					} else if s := wants(t, err, trunkcall.ResourceExhausted, trunkcall.Refused); s.Message != "concurrency of defaults of the server is used up" || s.RetryAfter != time.Millisecond {
 						t.Errorf("%+v", s)
 					}
 				}

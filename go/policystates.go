@@ -38,7 +38,7 @@ func (b *breakerState) ended(now time.Duration, number int64, outcome policy.Out
 
 // rateState is the bucket of a scope.
 type rateState struct {
-	scope string
+	of string // whose it is, in texts
 
 	mu   sync.Mutex
 	core *policy.Rate
@@ -52,14 +52,14 @@ func (r *rateState) take(p policy.Priority) (after time.Duration, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if allowed, after := r.core.Take(elapsed(), p); !allowed {
-		return max(after, time.Millisecond), fmt.Sprintf("rate of %s is used up", r.scope)
+		return max(after, time.Millisecond), fmt.Sprintf("rate of %s is used up", r.of)
 	}
 	return 0, ""
 }
 
 // concurrencyState is the calls at once of a scope.
 type concurrencyState struct {
-	scope string
+	of string // whose they are, in texts
 
 	mu   sync.Mutex
 	core *policy.Concurrency
@@ -76,7 +76,7 @@ func (c *concurrencyState) enter(p policy.Priority) (at time.Duration, why strin
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.core.Enter(at, p) {
-		return 0, fmt.Sprintf("concurrency of %s is used up", c.scope)
+		return 0, fmt.Sprintf("concurrency of %s is used up", c.of)
 	}
 	return at, ""
 }
