@@ -91,15 +91,16 @@ func Open(name string) (Source, error) {
 	return s, nil
 }
 
-// advice is what there is instead of a scheme, or what to import for one that a module of ours has.
+// advice is what there is instead of a scheme, and what to import for one that a module of ours has.
 func advice(scheme string) string {
+	schemesMu.Lock()
+	there := "there are " + strings.Join(slices.Sorted(maps.Keys(schemes)), ", ")
+	schemesMu.Unlock()
 	switch scheme {
 	case "consul", "etcd", "zookeeper":
-		return "import github.com/trunkcall/trunkcall/go/" + scheme
+		return there + "; import github.com/trunkcall/trunkcall/go/" + scheme
 	}
-	schemesMu.Lock()
-	defer schemesMu.Unlock()
-	return "there are " + strings.Join(slices.Sorted(maps.Keys(schemes)), ", ")
+	return there
 }
 
 // OpenStore is Open for a registry in which servers are published.

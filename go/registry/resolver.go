@@ -96,6 +96,7 @@ type Watcher struct {
 	told   int         // how often something was told
 	timer  *time.Timer // when the view wants to be called
 	reason string      // that the client was told last
+	asked  string      // DNS, in which the service has another name; "": another registry
 	ended  bool
 }
 
@@ -139,6 +140,13 @@ func (w *Watcher) Change(came []Entry, went []string) {
 	w.tell(func(at time.Duration) { w.view.change(at, came, went) })
 }
 
+// askFor says what DNS is asked for.
+func (w *Watcher) askFor(question string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = question
+}
+
 // Failed has a value after an endpoint could not be reached. A Source that asks at intervals may then ask again.
 func (w *Watcher) Failed() <-chan struct{} { return w.watch.Failed() }
 
@@ -150,7 +158,11 @@ func (w *Watcher) tell(what func(at time.Duration)) {
 	}
 	w.told++
 	what(time.Since(w.began))
-	if reason := w.view.reason(); reason != "" && reason != w.reason {
+	reason := w.view.reason()
+	if reason != "" && w.asked != "" {
+		reason += ": DNS was asked for " + w.asked
+	}
+	if reason != "" && reason != w.reason {
 		w.reason = reason
 		w.watch.Fail(errors.New(reason))
 	}

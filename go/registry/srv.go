@@ -37,6 +37,7 @@ func NewSRV(domain string, r *net.Resolver) *SRV {
 // Watch is Source.
 func (s *SRV) Watch(ctx context.Context, service string, w *Watcher) error {
 	question := question(service, s.domain)
+	w.askFor(question)
 	for {
 		answers, err := s.lookup(ctx, question)
 		var dns *net.DNSError

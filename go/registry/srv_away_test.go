@@ -114,3 +114,24 @@ func goesAndComesBack(t *testing.T, away func(context.Context) ([]*net.SRV, erro
 		}
 	}
 }
+
+func TestWhatDNSWasAskedForIsSaid(t *testing.T) {
+	for want, source := range map[string]*SRV{
+		"no instance of s is registered: DNS was asked for _s._tcp.example.com": {
+			domain: "example.com", lookup: func(context.Context, string) ([]*net.SRV, error) { return nil, nil },
+		},
+		"lookup _s._tcp.example.com": NewSRV("example.com", &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("nobody is reached")
+		}}),
+	} {
+		client, err := trunkcall.NewClient("registry:s", trunkcall.WithResolver("registry", Resolver(source, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		method := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/s/Method")
+		if _, err := method.Call(t.Context(), client, wrapperspb.String("")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+		client.Close()
+	}
+}

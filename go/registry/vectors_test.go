@@ -270,7 +270,7 @@ func TestVectorRegistries(t *testing.T) {
 func TestWhatThereIsStandsBehindASchemeThatIsNot(t *testing.T) {
 	for name, want := range map[string]string{
 		"foo:bar":  `registry "foo:bar": no package for "foo" is in this program: there are file, srv, trunkcall`,
-		"etcd:a:1": `registry "etcd:a:1": no package for "etcd" is in this program: import github.com/trunkcall/trunkcall/go/etcd`,
+		"etcd:a:1": `registry "etcd:a:1": no package for "etcd" is in this program: there are file, srv, trunkcall; import github.com/trunkcall/trunkcall/go/etcd`,
 	} {
 		if _, err := Open(name); err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
@@ -300,6 +300,9 @@ func TestVectorPublished(t *testing.T) {
 		if err != nil || !slices.Equal(texts, c.Records) {
 			t.Errorf("%s: %s, %v\nwant %s", c.ID, texts, err, c.Records)
 		}
+	}
+	if _, err := (&Published{}).records(nil, []string{"a:1"}); err == nil || err.Error() != "no service to publish: register services before listening, or name them" {
+		t.Error(err)
 	}
 	for _, c := range v.BadPublished {
 		if _, err := c.Given.published().records(c.Given.Services, c.Given.Listening); !told(err, c.Error) {
