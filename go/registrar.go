@@ -15,7 +15,8 @@ import (
 type Registrar interface {
 	// Publish is called when the server listens, and again when it listens on more or has more services: s has the
 	// addresses and the services. It must not wait for the registry. With an error Listen, Start or Serve fails; behind
-	// a registering it is logged. Calls may overlap.
+	// a registering it is logged. Where a later registrar fails that, it is called again, with the addresses that are left:
+	// if there is none, nothing may stay published. Calls may overlap.
 	Publish(s *Server) error
 	// Withdraw takes back what was published, once, when the server is about to stop. Calls go on meanwhile. It returns
 	// when that is done, and soon after ctx has ended.
@@ -42,7 +43,7 @@ func WithRegistrar(r Registrar) ServerOption {
 
 // publish has the server published. If that fails, those listeners are closed, which have just been started.
 func (s *Server) publish(listeners []*transport.Listener) error {
-	for _, r := range s.options.registrars {
+	for i, r := range s.options.registrars {
 		if err := r.Publish(s); err != nil {
 			s.mu.Lock()
 			s.listeners = slices.DeleteFunc(slices.Clone(s.listeners), func(l *transport.Listener) bool { return slices.Contains(listeners, l) })
@@ -50,6 +51,7 @@ func (s *Server) publish(listeners []*transport.Listener) error {
 			for _, l := range listeners {
 				l.Close()
 			}
+			s.publishIn(s.options.registrars[:i])
 			return err
 		}
 	}
@@ -66,7 +68,12 @@ func (s *Server) publishAgain() {
 		return
 	default:
 	}
-	for _, r := range s.options.registrars {
+	s.publishIn(s.options.registrars)
+}
+
+// publishIn has registrars publish what has become of the server.
+func (s *Server) publishIn(registrars []Registrar) {
+	for _, r := range registrars {
 		if err := r.Publish(s); err != nil {
 			s.options.log(slog.LevelWarn, "the server was not published again in a registry", "error", err)
 		}

@@ -40,6 +40,7 @@ type Registrar struct {
 
 	mu        sync.Mutex
 	server    *trunkcall.Server // that it publishes, nil: none yet
+	listened  bool              // when it was published last
 	kept      []*kept
 	published chan struct{} // closed when the server was published for the first time
 	withdrawn bool
@@ -74,7 +75,8 @@ func NewRegistrar(s Store, p Published) *Registrar {
 	return r
 }
 
-// Publish is trunkcall.Registrar. It does not wait for the registry.
+// Publish is trunkcall.Registrar. It does not wait for the registry. What it published of a server that
+// listens no more is withdrawn.
 func (r *Registrar) Publish(s *trunkcall.Server) error {
 	r.mu.Lock() // first, or what was seen before another call would count behind it
 	defer r.mu.Unlock()
@@ -87,9 +89,12 @@ func (r *Registrar) Publish(s *trunkcall.Server) error {
 			listening = append(listening, address.Network()+":"+strings.TrimPrefix(text, address.Network()+":"))
 		}
 	}
-	records, err := r.given.records(s.Services(), listening)
-	if err != nil {
-		return fmt.Errorf("registry: %w", err)
+	var records []Written
+	if len(listening) > 0 || !r.listened { // it may be reached by protocols without listeners
+		var err error
+		if records, err = r.given.records(s.Services(), listening); err != nil {
+			return fmt.Errorf("registry: %w", err)
+		}
 	}
 	switch {
 	case r.withdrawn:
@@ -97,7 +102,7 @@ func (r *Registrar) Publish(s *trunkcall.Server) error {
 	case r.server != nil && r.server != s:
 		return errors.New("registry: a registrar publishes one server, and it has another")
 	}
-	r.server = s
+	r.server, r.listened = s, len(listening) > 0
 	// What stays as it is stays published meanwhile, and is kept as before.
 	var staying, before []*kept
 	for _, k := range r.kept {
@@ -237,7 +242,7 @@ func (p *Published) records(services, listening []string) ([]Written, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, errors.New("no service to publish")
+		return nil, errors.New("no service to publish: register services before listening, or name them")
 	} else if len(addresses) == 0 {
 		return nil, errAddresses
 	}

@@ -216,3 +216,36 @@ func TestARegistrarPublishesOneServer(t *testing.T) {
 		}
 	}
 }
+
+// refusing is a registrar that refuses a server once another has published it.
+type refusing struct{ other *registry.Registrar }
+
+func (r refusing) Publish(*trunkcall.Server) error {
+	_ = r.other.Wait(context.Background())
+	return errors.New("a fault")
+}
+
+func (refusing) Withdraw(context.Context) error { return nil }
+
+func TestWhatIsPublishedIsWithdrawnIfAnotherRegistrarFailsTheListening(t *testing.T) {
+	withdrawn := make(chan struct{})
+	first := registry.NewRegistrar(storeFunc(func(ctx context.Context, _ []registry.Written, published func()) error {
+		published()
+		<-ctx.Done()
+		close(withdrawn)
+		return nil
+	}), registry.Published{Names: []string{service}})
+	server, err := trunkcall.NewServer(trunkcall.WithRegistrar(first), trunkcall.WithRegistrar(refusing{first}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if _, err := server.Listen("127.0.0.1:0"); err == nil || err.Error() != "a fault" {
+		t.Error(err)
+	}
+	select {
+	case <-withdrawn:
+	case <-time.After(time.Minute):
+		t.Error("it is still published")
+	}
+}
