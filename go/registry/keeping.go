@@ -153,32 +153,55 @@ func (k *keeping) path(r *Written) string {
 	return filepath.Join(k.folder, r.Service, r.ID+leaseEnds)
 }
 
-// write writes each record to a file beside its own, and renames that. It fails where another server was there before.
+// write writes each record to a file beside its own, and renames these once all are written: where one cannot be, none is
+// renewed, as records that are published together fail together. It fails where another server was there before.
 func (k *keeping) write(now time.Time) error {
+	first := len(k.renewed) == 0
+	beside := make([]string, 0, len(k.records))
+	defer func() {
+		for _, path := range beside { // what was not renamed
+			_ = os.Remove(path)
+		}
+	}()
 	for i := range k.records {
 		r := &k.records[i]
 		if err := k.look(r, now); err != nil {
 			return err
 		}
-		folder := filepath.Join(k.folder, r.Service)
-		if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // others are to read it
-			return err
-		}
-		f, err := os.CreateTemp(folder, "."+r.ID+".*"+unfinishedEnds)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(r.Data)
-		err = errors.Join(err, f.Chmod(0o644), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), k.path(r))
+		path, err := k.writeBeside(r)
+		if path != "" {
+			beside = append(beside, path)
 		}
 		if err != nil {
-			return errors.Join(err, os.Remove(f.Name()))
+			return err
 		}
-		k.renewed[k.path(r)] = now
+	}
+	for i := range k.records {
+		path := k.path(&k.records[i])
+		if err := os.Rename(beside[0], path); err != nil {
+			if first { // else what stands there was published, and counts until its lease is over
+				err = errors.Join(err, k.withdraw())
+			}
+			return err
+		}
+		beside = beside[1:]
+		k.renewed[path] = now
 	}
 	return nil
+}
+
+// writeBeside writes a record to a new file, whose path is "" if there is none.
+func (k *keeping) writeBeside(r *Written) (path string, err error) {
+	folder := filepath.Join(k.folder, r.Service)
+	if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // others are to read it
+		return "", err
+	}
+	f, err := os.CreateTemp(folder, "."+r.ID+".*"+unfinishedEnds)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(r.Data)
+	return f.Name(), errors.Join(err, f.Chmod(0o644), f.Close())
 }
 
 // look looks at what is to be written over (spec/registry.md 7.6).
