@@ -55,3 +55,11 @@ func TestServersComeAndGoAndNoCallFails(t *testing.T) {
 	stopSecond()
 	expect("second answered ")
 }
+
+func TestACallerThatIsStoppedBeforeAServerIsFoundEndsWell(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := call(ctx, "file:"+t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
