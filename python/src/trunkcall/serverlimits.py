@@ -50,5 +50,5 @@ def left(call: ServerCall, code: Code | None) -> None:
 
 
 def _used_up(what: str, said: Scoped[Any] | None, after: float) -> Status:
-    text = f"{what} of {'' if said is None else said.scope} is used up"
+    text = f"{what} of {'' if said is None else said.scope} of the server is used up"
     return Status(Code.RESOURCE_EXHAUSTED, text, (), Delivery.REFUSED, after)

@@ -174,7 +174,7 @@ class Servers(PolicyCase):
                     self.assertEqual([isinstance(end, StatusError) for end in ends], [False, False, True] * 2)
                     for end in (ends[2], ends[5]):
                         assert isinstance(end, StatusError)
-                        self.assertEqual(end.message, "concurrency of defaults is used up")
+                        self.assertEqual(end.message, "concurrency of defaults of the server is used up")
                         self.assertEqual((end.delivery, end.status.retry_after), (Delivery.REFUSED, 0.001))
         self.assertEqual(Counter(one.priorities), {Priority.LOW: 4, Priority.NORMAL: 4})
 
@@ -187,7 +187,7 @@ class Servers(PolicyCase):
                 await client.call(ECHO, b"x")
                 with self.assertRaises(StatusError) as caught:
                     await client.call(ECHO, b"x")
-                self.assertEqual(caught.exception.message, "rate of defaults is used up")
+                self.assertEqual(caught.exception.message, "rate of defaults of the server is used up")
                 self.assertEqual(caught.exception.status.retry_after, 0.5)
                 await clock.advance(0.5)
                 await client.call(ECHO, b"x")
@@ -265,7 +265,8 @@ class Servers(PolicyCase):
                         for end in failed:
                             assert isinstance(end, StatusError), end
                             self.assertIs(end.code, Code.RESOURCE_EXHAUSTED)
-                            self.assertEqual(end.message, "concurrency of defaults is used up")
+                            at = " of the server" if side else ""  # noqa: B023
+                            self.assertEqual(end.message, f"concurrency of defaults{at} is used up")
                             self.assertIs(end.delivery, delivery)  # noqa: B023
                         return ran
 
