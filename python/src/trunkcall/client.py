@@ -243,7 +243,9 @@ class Client(Calls, Registry):
     @property
     def endpoints(self) -> list[EndpointGauges]:
         """How the client stands with each endpoint that it uses."""
-        return [one.gauges() for one in self._endpoints.order]
+        order, file = self._endpoints.order, self._file
+        ejected = {} if file is None else file.current.ejected(order)
+        return [one.gauges(ejected) for one in order]
 
     def gauges(self) -> Gauges:
         """What the client has at the moment."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .balancer import Balancer, Counter, Outcome, Pick, Picker, PickObserver, even_turns, is_ours
@@ -73,7 +73,8 @@ class ClientEndpoint(EndpointState):
         """Whether an attempt to connect is under way."""
         return any(one.trying for one in self.connectors)
 
-    def gauges(self) -> EndpointGauges:
+    def gauges(self, ejected: Mapping[str, Collection[str]]) -> EndpointGauges:
+        """`ejected` are the identities of the endpoints that are left out, by scopes."""
         due = [wait for one in self.connectors if (wait := one.next_attempt) is not None]
         return EndpointGauges(
             endpoint=self.endpoint,
@@ -84,6 +85,7 @@ class ClientEndpoint(EndpointState):
             failures=self.failures,
             error=self.last,
             next_attempt=min(due, default=None),
+            ejected=tuple(scope for scope, left_out in ejected.items() if self.endpoint.identity in left_out),
         )
 
     def sample(self, kind: Kind, status: Status, picked_at: int) -> int:

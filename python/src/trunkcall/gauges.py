@@ -130,6 +130,9 @@ class EndpointGauges:
     next_attempt: float | None
     """Until the next attempt; 0 while one is under way, None if none is needed or wanted."""
 
+    ejected: tuple[str, ...]
+    """The scopes of the policy file by whose `outliers` it is left out now, in their order, such as "defaults"."""
+
 
 def gauges_of(
     carriers: Iterable[Carried],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
+from .endpoint import EndpointState
 from .placing import Chooser, OutlierState
 from .policies import Policy
 from .policy import Breaker, BreakerRules, Budget, Concurrency, File, Holds, Rate, Scoped
@@ -106,6 +107,14 @@ class Governance:
             if rules.chooser is None:
                 rules.chooser = self._choosers[key] = Chooser(*key)
         return rules
+
+    def ejected(self, endpoints: Sequence[EndpointState]) -> dict[str, tuple[str, ...]]:
+        """The scopes that leave endpoints out now, in the order of the file, with the identities of those."""
+        states = {scope: one for (_, scope), (_, one) in self._states.items() if isinstance(one, OutlierState)}
+        found = {scope: left_out for scope, one in states.items() if (left_out := one.ejected(endpoints))}
+        return (
+            found if len(found) < 2 else {scope: found[scope] for _, scope, _ in self.file.scopes() if scope in found}
+        )
 
     def _state(self, kind: str, of: str, rules: object, make: Callable[[Any], State]) -> State:
         """The state of a scope or method for its rules: the one that is there, or was there for the same rules in the

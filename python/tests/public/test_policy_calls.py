@@ -19,6 +19,7 @@ from trunkcall import (
     Pick,
     Server,
     StatusError,
+    unary,
 )
 from trunkcall.testing import Clock
 
@@ -193,6 +194,28 @@ class Calls(PolicyCase):
             for _ in range(6):
                 await self.code(client)
             self.assertGreater(before.runs, 2)
+
+    async def test_gauges_say_by_which_scopes_an_endpoint_is_left_out(self) -> None:
+        rules = "outliers:\n{0}  consecutive: 1\n{0}  eject: {1}\n{0}  cap: 50\n"
+        at, scope = " " * 8, 'services."test.Service".methods.Echo'
+        text = f"services:\n  test.Service:\n    methods:\n      Echo:\n{at}{rules.format(at, '1h')}"
+        text += f"defaults:\n  {rules.format('  ', '30s')}    codes: [UNIMPLEMENTED]"
+        served = [Served(fails(Code.INTERNAL)), Served(succeeds)]
+        async with Clock() as clock, self.several(text, *served) as client:
+            self.assertEqual([one.ejected for one in client.endpoints], [(), ()])
+            await self.code(client)
+            await self.code(client)
+            self.assertEqual([one.ejected for one in client.endpoints], [(scope,), ()])
+            other = unary("/test.Service/Other", bytes, bytes)
+            for _ in range(9):  # which no server has; of two endpoints one may be left out
+                with self.assertRaises(StatusError):
+                    await client.unary(other, b"x")
+                if client.endpoints[0].ejected == ("defaults", scope):
+                    break
+                await clock.advance(37)
+            self.assertEqual([one.ejected for one in client.endpoints], [("defaults", scope), ()])
+            await clock.advance(37)
+            self.assertEqual([one.ejected for one in client.endpoints], [(scope,), ()])
 
     async def test_zones_are_preferred_and_overflow(self) -> None:
         served = [Served(takes(1)) for _ in range(3)]  # the first and the last are here
