@@ -336,6 +336,23 @@ def test_what_withdraws_is_not_cut_short() -> None:
     run(test)
 
 
+@pytest.mark.parametrize("given", ["file:/somewhere", None, Folder])
+def test_what_is_no_registry_is_refused(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"store.*a Store such as Folder.*with `keep`"):
+        Registrar(given)
+    for make in (resolver, blocking_resolver):
+        with pytest.raises(TypeError, match=r"source.*a Source such as Folder.*with `watch`"):
+            make(given)
+
+
+def test_a_server_without_services_is_told_what_to_do(tmp_path: Path) -> None:
+    async def test() -> None:
+        with pytest.raises(ValueError, match="no service to publish: register services before listening"):
+            await Server(registrar=Registrar(Folder(tmp_path))).listen("127.0.0.1:0")
+
+    run(test)
+
+
 def test_what_is_no_registrar_is_refused() -> None:
     with pytest.raises(TypeError, match="registrar"):
         Server(registrar=object())  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from trunkcall.backoff import pause
 from trunkcall.server import Server
 
 from .record import InvalidRecord, Record, id_of
-from .store import Store, Written, is_cancelled, why_failed
+from .store import Store, Written, check_registry, is_cancelled, why_failed
 
 _GRPC = ("grpc.health.", "grpc.reflection.")
 _EVERYWHERE = (":", "0.0.0.0:", "[::]:")
@@ -46,7 +46,10 @@ class Registrar:
         - `id` is which instance it is, by default made of its first address: a server that is started again there
           takes the place of what it left.
         - The others are those of a Record. What is wrong with them is told when the server listens.
-        - `logger` is told when the server is published, and why it is not."""
+        - `logger` is told when the server is published, and why it is not.
+
+        Raises TypeError for what is no Store."""
+        check_registry("store", store, "a Store such as Folder(…)", "keep")
         self._store = store
         self._names = tuple(names)
         self._addresses = tuple(addresses)
@@ -107,7 +110,7 @@ class Registrar:
                     raise ValueError(f"{one} is listened on, {text}")
             addresses = tuple(one for one in listening if not one.startswith("mem:"))
         if not names:
-            raise ValueError("no service to publish")
+            raise ValueError("no service to publish: register services before listening, or name them")
         if not addresses:
             raise InvalidRecord("addresses: want 1 to 16 addresses of at most 255 bytes")
         return [self._written(name, addresses) for name in dict.fromkeys(names)]

@@ -19,7 +19,7 @@ from trunkcall.resolver import InvalidSet, Watch
 from trunkcall.status import spelled
 
 from .record import InvalidRecord, check_service
-from .store import Source, is_cancelled, why_failed
+from .store import Source, check_registry, is_cancelled, why_failed
 from .view import Entry, View
 
 AT_ONCE = 256  # entries that are read in one turn of the loop
@@ -233,7 +233,8 @@ async def _resolve(
 def resolver(source: Source, logger: logging.Logger | None = None) -> Callable[[Watch], Awaitable[None]]:
     """For targets SCHEME:SERVICE of a trunkcall.Client: finds the instances of the service in `source`. What is left
     out of what stands there is told to `logger`, by default `logging.getLogger("trunkcall")`. For any number of
-    clients."""
+    clients. Raises TypeError for what is no Source."""
+    check_registry("source", source, "a Source such as Folder(…)", "watch")
     log = logger or logging.getLogger("trunkcall")
 
     async def resolve(watch: Watch) -> None:
@@ -250,6 +251,7 @@ def resolver(source: Source, logger: logging.Logger | None = None) -> Callable[[
 def blocking_resolver(source: Source, logger: logging.Logger | None = None) -> Callable[[PlainWatch], None]:
     """The same for a trunkcall.blocking.Client. An event loop watches on a thread of its own, until the client is
     closed."""
+    check_registry("source", source, "a Source such as Folder(…)", "watch")
     log = logger or logging.getLogger("trunkcall")
 
     def resolve(watch: PlainWatch) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from trunkcall import Code, StatusError
+from trunkcall.checking import check_object, wrong_type
 from trunkcall.status import spelled
 
 from .record import Record
@@ -35,6 +36,13 @@ def why_failed(error: BaseException) -> str:
 def another_server(there: Record) -> str:
     """What is said of two live servers under one key, of which one stands there (spec/registry.md 5.7)."""
     return f"{there.key}: another server is published under this id, at {there.addresses[0]}"
+
+
+def check_registry(name: str, given: object, wanted: str, function: str) -> None:
+    """Raises TypeError for what has no such function, and so is no registry."""
+    if given is None:
+        raise wrong_type(name, given, f"{wanted}, with `{function}`")
+    check_object(name, given, wanted, function)
 
 
 def is_cancelled() -> bool:
