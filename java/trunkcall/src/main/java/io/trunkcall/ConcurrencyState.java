@@ -2,7 +2,6 @@ package io.trunkcall;
 
 import io.trunkcall.internal.policy.Concurrency;
 import io.trunkcall.internal.policy.ConcurrencyRules;
-import io.trunkcall.internal.policy.Scoped;
 import io.trunkcall.internal.policy.Sources;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -14,10 +13,11 @@ final class ConcurrencyState {
   private final Concurrency core;
   private final ReentrantLock lock = new ReentrantLock(); // no other is taken under it
 
-  ConcurrencyState(Scoped<ConcurrencyRules> said, Sources sources) {
-    this.scope = said.scope();
+  /** {@code scope} is what texts name it. */
+  ConcurrencyState(String scope, ConcurrencyRules rules, Sources sources) {
+    this.scope = scope;
     this.sources = sources;
-    this.core = new Concurrency(said.rules());
+    this.core = new Concurrency(rules);
   }
 
   /** The place of a call among those that run; null: it may not. */

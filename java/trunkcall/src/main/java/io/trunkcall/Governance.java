@@ -182,13 +182,25 @@ final class Governance {
     @Nullable RateState rate(String kind, @Nullable Scoped<RateRules> said) {
       return said == null
           ? null
-          : state(kind, said.scope(), said.rules(), () -> new RateState(said, sources));
+          : state(
+              kind,
+              said.scope(),
+              said.rules(),
+              () -> new RateState(named(kind, said.scope()), said.rules(), sources));
     }
 
     @Nullable ConcurrencyState concurrency(String kind, @Nullable Scoped<ConcurrencyRules> said) {
       return said == null
           ? null
-          : state(kind, said.scope(), said.rules(), () -> new ConcurrencyState(said, sources));
+          : state(
+              kind,
+              said.scope(),
+              said.rules(),
+              () -> new ConcurrencyState(named(kind, said.scope()), said.rules(), sources));
+    }
+
+    private static String named(String kind, String scope) {
+      return kind.startsWith("server_") ? scope + " of the server" : scope;
     }
   }
 }

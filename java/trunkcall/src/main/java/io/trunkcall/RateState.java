@@ -2,7 +2,6 @@ package io.trunkcall;
 
 import io.trunkcall.internal.policy.Rate;
 import io.trunkcall.internal.policy.RateRules;
-import io.trunkcall.internal.policy.Scoped;
 import io.trunkcall.internal.policy.Sources;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -13,10 +12,11 @@ final class RateState {
   private final Rate core;
   private final ReentrantLock lock = new ReentrantLock(); // no other is taken under it
 
-  RateState(Scoped<RateRules> said, Sources sources) {
-    this.scope = said.scope();
+  /** {@code scope} is what texts name it. */
+  RateState(String scope, RateRules rules, Sources sources) {
+    this.scope = scope;
     this.sources = sources;
-    this.core = new Rate(said.rules());
+    this.core = new Rate(rules);
   }
 
   /** 0 if a call may begin, else how many nanoseconds to wait before one may. */

@@ -45,7 +45,8 @@ final class PolicyAdaptiveTest {
       if (one.isDone()) {
         Status status = Governing.failure(one).status();
         assertEquals(Code.RESOURCE_EXHAUSTED, status.code());
-        assertEquals("concurrency of defaults is used up", status.message());
+        String whose = delivery == Delivery.REFUSED ? " of the server" : "";
+        assertEquals("concurrency of defaults" + whose + " is used up", status.message());
         assertEquals(delivery, status.delivery());
       }
     }

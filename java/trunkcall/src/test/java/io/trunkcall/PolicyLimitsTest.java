@@ -101,7 +101,7 @@ final class PolicyLimitsTest {
           }
           CompletableFuture<?> beyond = pair.client.unary(Texts.SAY, "x", options);
           Status status = Governing.failure(beyond).status();
-          assertEquals("concurrency of defaults is used up", status.message());
+          assertEquals("concurrency of defaults of the server is used up", status.message());
           assertEquals(Code.RESOURCE_EXHAUSTED, status.code());
           assertEquals(Delivery.REFUSED, status.delivery());
           assertEquals(Duration.ofMillis(1), status.retryAfter());
@@ -145,7 +145,7 @@ final class PolicyLimitsTest {
       }
       Status status =
           Governing.failure(pair.client.unary(Texts.SAY, "x", CallOptions.NONE)).status();
-      assertEquals("rate of defaults is used up", status.message());
+      assertEquals("rate of defaults of the server is used up", status.message());
       assertEquals(Duration.ofMillis(500), status.retryAfter());
       assertEquals(3, asked.size());
       time.advance(Duration.ofMillis(500));
