@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -148,7 +149,10 @@ public final class Client extends Calls implements AutoCloseable {
   /** How the client stands with each endpoint that it uses. */
   public CompletableFuture<List<EndpointGauges>> endpoints() {
     CompletableFuture<List<EndpointGauges>> found = new CompletableFuture<>();
-    hand(() -> found.complete(endpoints.gauges()));
+    WatchedPolicyFile file = calling.file;
+    hand(
+        () ->
+            found.complete(endpoints.gauges(file == null ? Map.of() : file.current().outliers())));
     return found;
   }
 

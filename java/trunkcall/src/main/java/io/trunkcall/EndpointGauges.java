@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param error why the last of them did; empty if none has
  * @param nextAttempt until the next attempt; zero while one is under way, null if none is needed or
  *     wanted
+ * @param ejected the scopes of the policy file that leave it out at the moment, in their order
  */
 public record EndpointGauges(
     Endpoint endpoint,
@@ -24,10 +25,12 @@ public record EndpointGauges(
     @Nullable Duration latency,
     int failures,
     String error,
-    @Nullable Duration nextAttempt) {
+    @Nullable Duration nextAttempt,
+    List<String> ejected) {
 
-  /** What is known of an endpoint; the list is copied. */
+  /** What is known of an endpoint; the lists are copied. */
   public EndpointGauges {
     connections = List.copyOf(connections);
+    ejected = List.copyOf(ejected);
   }
 }

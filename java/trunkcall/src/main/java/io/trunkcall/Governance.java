@@ -15,6 +15,7 @@ import io.trunkcall.internal.policy.Scoped;
 import io.trunkcall.internal.policy.Sources;
 import io.trunkcall.internal.policy.ZoneRules;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
@@ -106,6 +107,25 @@ final class Governance {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** What says which endpoints are left out, by scope, in the order of the file. */
+  Map<String, OutlierState> outliers() {
+    Map<String, OutlierState> found = new LinkedHashMap<>();
+    lock.lock();
+    try {
+      file.each(
+          (line, path, holds) -> {
+            Scoped<OutlierRules> said = holds.outliers();
+            Kept kept = said == null ? null : states.get(new Key("outliers", said.scope()));
+            if (said != null && kept != null) { // else no method has asked for it
+              found.put(said.scope(), (OutlierState) kept.state);
+            }
+          });
+    } finally {
+      lock.unlock();
+    }
+    return found;
   }
 
   private Rules made(String name, boolean keeps, Made made) {

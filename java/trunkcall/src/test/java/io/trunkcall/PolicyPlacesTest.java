@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkcall.Governing.Counting;
+import io.trunkcall.registry.Logged;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -40,12 +41,40 @@ final class PolicyPlacesTest {
     Counting bad = Counting.fails(Code.INTERNAL);
     Counting good = Counting.succeeds();
     String file = "defaults:\n  outliers:\n    consecutive: 2\n    eject: 30s\n    cap: 50\n";
-    try (Governing bench = new Governing(folder, file, bad, good)) {
+    try (Logged log = new Logged();
+        Governing bench = new Governing(folder, file, bad, good)) {
       assertEquals(2, failed(bench, 100));
       assertEquals(2, bad.runs.get());
+      Pair.until(
+          () ->
+              log.texts().stream()
+                  .anyMatch(one -> one.contains("endpoint ejected: server 0 of some:where, for ")),
+          "the ejection is not told with its target");
       bench.time.advance(Duration.ofSeconds(37)); // it is back
       failed(bench, 10);
       assertEquals(4, bad.runs.get());
+    }
+  }
+
+  private static List<List<String>> ejected(Governing bench) {
+    return Pair.await(bench.client.endpoints()).stream().map(EndpointGauges::ejected).toList();
+  }
+
+  @Test
+  void theScopesThatLeaveAnEndpointOutAreTold() {
+    Counting bad = Counting.fails(Code.INTERNAL);
+    Counting good = Counting.succeeds();
+    String file =
+        "defaults:\n  outliers:\n    consecutive: 9\n"
+            + "services:\n  test.Texts:\n    methods:\n      Say:\n        outliers:\n"
+            + "          consecutive: 2\n          eject: 30s\n          cap: 50\n";
+    try (Governing bench = new Governing(folder, file, bad, good)) {
+      assertEquals(List.of(List.of(), List.of()), ejected(bench));
+      failed(bench, 4);
+      String method = "services.\"test.Texts\".methods.Say";
+      assertEquals(List.of(List.of(method), List.of()), ejected(bench));
+      bench.time.advance(Duration.ofSeconds(37)); // it is back
+      assertEquals(List.of(List.of(), List.of()), ejected(bench));
     }
   }
 

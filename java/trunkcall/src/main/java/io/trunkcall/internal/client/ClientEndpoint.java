@@ -135,8 +135,8 @@ public final class ClientEndpoint implements EndpointState {
     return found;
   }
 
-  /** What there is at the moment. */
-  EndpointGauges gauges() {
+  /** What there is at the moment, with the scopes that leave it out. */
+  EndpointGauges gauges(List<String> ejected) {
     List<ConnectionGauges> connections = new ArrayList<>();
     live.forEach(link -> connections.add(link.gauges()));
     Duration next = null;
@@ -153,7 +153,8 @@ public final class ClientEndpoint implements EndpointState {
         latency < 0 ? null : Duration.ofNanos(latency),
         failures,
         last,
-        next);
+        next,
+        ejected);
   }
 
   /** Whether an attempt to connect is under way. */

@@ -360,9 +360,17 @@ public final class Endpoints {
     return live;
   }
 
-  /** How the client stands with each endpoint. */
-  public List<EndpointGauges> gauges() {
-    return order.stream().map(ClientEndpoint::gauges).toList();
+  /** How the client stands with each endpoint, and which of some rules leave it out, by scope. */
+  public List<EndpointGauges> gauges(Map<String, OutlierState> outliers) {
+    Map<String, List<String>> scopes = new HashMap<>(); // by the identities that they leave out
+    outliers.forEach(
+        (scope, state) ->
+            state
+                .ejected(order)
+                .forEach(one -> scopes.computeIfAbsent(one, made -> new ArrayList<>()).add(scope)));
+    return order.stream()
+        .map(one -> one.gauges(scopes.getOrDefault(one.endpoint().identity(), List.of())))
+        .toList();
   }
 
   // Picking.

@@ -436,8 +436,8 @@ final class ConnectingTest {
     bench.make("a:1,b:1");
     bench.calls();
     bench.links.get(0).open = 2;
-    var a = bench.endpoints().gauges().get(0);
-    var b = bench.endpoints().gauges().get(1);
+    var a = bench.endpoints().gauges(Map.of()).get(0);
+    var b = bench.endpoints().gauges(Map.of()).get(1);
     assertEquals(State.READY, a.state());
     assertEquals(2, a.calls());
     assertEquals(1, a.connections().size());
