@@ -30,7 +30,8 @@ record Published(
       all = services.stream().filter(one -> GRPC.stream().noneMatch(one::startsWith)).toList();
     }
     if (all.isEmpty()) {
-      throw new IllegalArgumentException("no service to publish");
+      throw new IllegalArgumentException(
+          "no service to publish: register services before the server listens, or name them");
     }
     List<String> places = addresses.isEmpty() ? reached(listening) : addresses;
     if (places.isEmpty()) {

@@ -116,16 +116,15 @@ public final class Registry {
         "registry \"" + name + "\": servers are found there, but not published");
   }
 
-  /** What there is instead, or what to add for a scheme of a package of ours. */
+  /** What there is instead, and what to add for a scheme of a package of ours. */
   private static String advice(String scheme) {
-    if (PACKAGES.contains(scheme)) {
-      return "add the artifact io.trunkcall:trunkcall-" + scheme;
-    }
     Set<String> there = new TreeSet<>(SCHEMES.keySet());
     for (Scheme one : ServiceLoader.load(Scheme.class, Registry.class.getClassLoader())) {
       there.add(one.name());
     }
-    return "there are " + String.join(", ", there);
+    String more =
+        PACKAGES.contains(scheme) ? "add the artifact io.trunkcall:trunkcall-" + scheme + "; " : "";
+    return more + "there are " + String.join(", ", there);
   }
 
   private static @Nullable Function<String, Source> opener(String scheme) {

@@ -77,7 +77,13 @@ public final class Srv implements Source {
   public void watch(String service, Watcher watcher) throws Exception {
     String question = question(service, domain);
     while (true) {
-      watcher.all(entries(service, ask(question)));
+      List<Answer> answers;
+      try {
+        answers = ask(question);
+      } catch (NamingException | RegistryException fault) {
+        throw new RegistryException(question + ": " + RegistryException.spelled(fault), fault);
+      }
+      watcher.all(entries(service, answers));
       double part = 0.8 + 0.4 * ThreadLocalRandom.current().nextDouble();
       if (watcher.awaitFailure(Duration.ofMillis((long) (INTERVAL.toMillis() * part)))) {
         Thread.sleep(PAUSE.toMillis());

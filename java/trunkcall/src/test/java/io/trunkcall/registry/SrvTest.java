@@ -120,7 +120,10 @@ final class SrvTest {
     assertTrue(text.contains("no instance of test.Names is registered"), text);
     Client broken = instances.find(new Srv("broken.example", names.address()));
     String why = Instances.failure(broken).status().message();
-    assertTrue(why.contains("watching test.Names: ") && why.contains("DNS"), why);
+    assertTrue(
+        why.contains("watching test.Names: _test-Names._tcp.broken.example: ")
+            && why.contains("DNS"),
+        why);
   }
 
   @Test
