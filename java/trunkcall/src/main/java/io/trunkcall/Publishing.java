@@ -20,21 +20,35 @@ final class Publishing {
     this.registrars = List.copyOf(registrars);
   }
 
-  /** Throws what a registrar throws. */
-  void publish() {
-    registrars.forEach(one -> one.publish(server));
+  /**
+   * Throws what a registrar throws. Then those before it publish what the server is once that is
+   * undone for which it was to be published.
+   */
+  void publish(Runnable undo) {
+    for (int at = 0; at < registrars.size(); at++) {
+      try {
+        registrars.get(at).publish(server);
+      } catch (RuntimeException fault) {
+        undo.run();
+        publishQuietly(registrars.subList(0, at), "what was published does not go back");
+        throw fault;
+      }
+    }
   }
 
   /** The same once it listens, where there is nobody to throw to: what was published stays. */
   void publishAgain() {
-    if (registrars.isEmpty() || server.addresses().isEmpty()) {
-      return;
+    if (!registrars.isEmpty() && !server.addresses().isEmpty()) {
+      publishQuietly(registrars, "what was registered is not published in a registry");
     }
-    for (Registrar one : registrars) {
+  }
+
+  private void publishQuietly(List<Registrar> by, String failed) {
+    for (Registrar one : by) {
       try {
         one.publish(server);
       } catch (RuntimeException fault) {
-        warn("what was registered is not published in a registry", fault);
+        warn(failed, fault);
       }
     }
   }

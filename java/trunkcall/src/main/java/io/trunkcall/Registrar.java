@@ -9,7 +9,9 @@ import java.util.concurrent.CompletionStage;
 public interface Registrar {
   /**
    * Called when the server listens, and again when it listens on more, or when more methods are
-   * registered while it listens: the server has the addresses and the services.
+   * registered while it listens: the server has the addresses and the services. Called also when
+   * listening has failed because another registrar refused it: without addresses nothing is to stay
+   * published.
    *
    * @throws RuntimeException with which {@link Server#start} or {@link Server#listen} fails
    */

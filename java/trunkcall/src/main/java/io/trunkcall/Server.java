@@ -210,18 +210,17 @@ public final class Server implements AutoCloseable {
 
   /** Has the server published. If that fails, what has just begun to listen is closed. */
   private void publish(List<Listener> made) {
+    publishing.publish(() -> unlisten(made));
+  }
+
+  private void unlisten(List<Listener> made) {
+    lock.lock();
     try {
-      publishing.publish();
-    } catch (RuntimeException fault) {
-      lock.lock();
-      try {
-        listeners.removeAll(made);
-      } finally {
-        lock.unlock();
-      }
-      made.forEach(Listener::close);
-      throw fault;
+      listeners.removeAll(made);
+    } finally {
+      lock.unlock();
     }
+    made.forEach(Listener::close);
   }
 
   private Listener begin(String address, Begin begin) throws IOException {

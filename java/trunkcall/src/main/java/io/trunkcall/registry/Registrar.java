@@ -58,7 +58,9 @@ public final class Registrar implements io.trunkcall.Registrar {
       if (withdrawn) {
         throw new IllegalStateException("a registrar publishes one server, and it was stopped");
       }
-      List<Written> records = said.records(server.services(), server.addresses());
+      List<String> addresses = server.addresses();
+      List<Written> records =
+          addresses.isEmpty() ? List.of() : said.records(server.services(), addresses);
       if (this.server != null && this.server != server) {
         throw new IllegalStateException("a registrar publishes one server, and it has another");
       }

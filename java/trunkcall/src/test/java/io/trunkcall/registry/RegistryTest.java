@@ -291,6 +291,67 @@ final class RegistryTest {
     assertTrue(said.isEmpty());
   }
 
+  private static void awaitBegun(CountDownLatch begun) {
+    try {
+      begun.await();
+    } catch (InterruptedException end) {
+      throw new AssertionError(end);
+    }
+  }
+
+  @Test
+  void whatIsPublishedBesideARegistrarAtFaultIsTakenBack() throws Exception {
+    BlockingQueue<String> said = new LinkedBlockingQueue<>();
+    CountDownLatch begun = new CountDownLatch(1);
+    Store store =
+        new Store() {
+          @Override
+          public void watch(String service, Watcher watcher) {}
+
+          @Override
+          public void keep(List<Written> records, Runnable published) throws InterruptedException {
+            List<String> addresses = records.get(0).record().addresses();
+            said.add("keeps " + addresses);
+            begun.countDown();
+            try {
+              new CountDownLatch(1).await();
+            } finally {
+              said.add("withdraws " + addresses);
+            }
+          }
+        };
+    AtomicInteger left = new AtomicInteger(); // times that it takes the server
+    io.trunkcall.Registrar faulty =
+        new io.trunkcall.Registrar() {
+          @Override
+          public void publish(Server server) {
+            if (left.getAndDecrement() <= 0) {
+              awaitBegun(begun);
+              throw new IllegalArgumentException("on purpose");
+            }
+          }
+
+          @Override
+          public CompletionStage<?> withdraw() {
+            return CompletableFuture.completedFuture(null);
+          }
+        };
+    Server server = instances.server("x", Registrar.of(store), faulty);
+    assertThrows(IllegalArgumentException.class, () -> server.listen("127.0.0.1:0"));
+    String kept = said.take();
+    assertEquals(kept.replace("keeps", "withdraws"), said.take());
+    left.set(1);
+    String stays = "[" + server.listen("127.0.0.1:0") + "]";
+    assertEquals("keeps " + stays, said.take());
+    assertThrows(IllegalArgumentException.class, () -> server.listen("127.0.0.1:0"));
+    assertEquals("withdraws " + stays, said.take());
+    for (String one = said.take(); !one.equals("keeps " + stays); one = said.take()) {
+      assertTrue(one.contains(", "), one); // with the second address
+    }
+    Instances.stop(server);
+    assertEquals("withdraws " + stays, said.take());
+  }
+
   @Test
   void whatWithdrawsIsNotCutShort() throws Exception {
     BlockingQueue<String> said = new LinkedBlockingQueue<>();
