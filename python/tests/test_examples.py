@@ -188,6 +188,9 @@ class TestExamples(unittest.TestCase):
     def test_a_registry_of_ones_own(self) -> None:
         self.assertEqual(run("registry.py"), "first: 10\nfirst: 5, second: 5\nsecond: 10\n")
 
+    def test_a_list_that_somebody_else_keeps(self) -> None:
+        self.assertEqual(run("source.py"), "answered by first\nanswered by second\n")
+
     def test_a_balancer_of_ones_own(self) -> None:
         self.assertEqual(run("weighted.py"), "both were called, the large one more often: True\n")
 

@@ -164,6 +164,11 @@ class FeaturesTest {
   }
 
   @Test
+  void aRegistryOverAnInventory() throws Exception {
+    assertEquals(List.of("one", "two"), printed(Inventory::main));
+  }
+
+  @Test
   void aBalancerByWeight() throws Exception {
     String served = printed(Weighted::main).get(0);
     Matcher both = Pattern.compile("\\{large=(\\d+), small=(\\d+)}").matcher(served);
