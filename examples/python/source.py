@@ -4,6 +4,7 @@ of name and address."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,10 +26,8 @@ class Inventory:
         while True:
             entries = await asyncio.to_thread(self._ask, service)
             watcher.all(entries)  # calls notice only what is new
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(watcher.failed(), 1)  # one cannot be reached: perhaps it has moved
-            except TimeoutError:
-                pass
 
     def _ask(self, service: str) -> list[Entry]:
         with urllib.request.urlopen(f"{self._url}/{service}", timeout=10) as answer:
