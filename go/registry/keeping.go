@@ -243,6 +243,9 @@ func (k *keeping) withdraw() error {
 	var failed error
 	for i := range k.records {
 		path := k.path(&k.records[i])
+		if _, wrote := k.renewed[path]; !wrote {
+			continue // what stands there is another's
+		}
 		data, err := os.ReadFile(path) //nolint:gosec // in the folder of the registry
 		if err == nil && bytes.Equal(data, k.records[i].Data) {
 			err = os.Remove(path)

@@ -143,6 +143,20 @@ def test_what_is_kept_is_withdrawn_unless_it_is_another_s(tmp_path: Path) -> Non
     assert (tmp_path / "users" / "a.lease").read_text() == "of another"
 
 
+@pytest.mark.parametrize("renaming", [False, True])
+def test_of_records_of_which_one_cannot_be_written_none_stands(tmp_path: Path, renaming: bool) -> None:
+    records = [Record(service=service, id="a", addresses=("a:1",)) for service in ("users", "orders")]
+    if renaming:
+        (tmp_path / "orders" / "a.lease" / "x").mkdir(parents=True)
+    else:
+        (tmp_path / "orders").touch()
+    keeping = Keeping(tmp_path, [Written(one, one.to_bytes()) for one in records], set(), set())
+    with pytest.raises(OSError):
+        keeping.write(0.0)
+    assert list((tmp_path / "users").iterdir()) == []
+    assert not renaming or [one.name for one in (tmp_path / "orders").iterdir()] == ["a.lease"]
+
+
 def test_the_first_of_two_servers_under_a_key_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ours, other, lease = written(), written("b:1"), tmp_path / "users" / "a.lease"
     yielded: set[tuple[Path, bytes]] = set()

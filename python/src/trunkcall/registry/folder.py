@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -298,8 +298,8 @@ class Keeping:
         return not waits
 
     def write(self, now: float) -> None:
-        """Writes each record to a file beside its own, and renames that. Raises OSError; RegistryError where another
-        server was there before (spec/registry.md 7.6)."""
+        """Writes each record to a file beside its own, and renames these once all are written: where one cannot be,
+        none is renewed. Raises OSError; RegistryError where another server was there before (spec/registry.md 7.6)."""
         try:
             self._write(now)
         except BaseException:
@@ -312,25 +312,38 @@ class Keeping:
         return lasts and path in self._own and now >= self._own[path] + LEASE
 
     def _write(self, now: float) -> None:
-        for one in self._records:
-            path = self._path(one)
-            self._look(one, path, now)
+        first = not self._written
+        with ExitStack() as beside:
+            names = []
+            for one in self._records:
+                self._look(one, self._path(one), now)
+                names.append(self._write_beside(one, beside))
             try:
-                path.parent.mkdir()
-            except FileExistsError:
-                pass
-            except FileNotFoundError as error:
-                raise FileNotFoundError(error.errno, error.strerror, str(self._folder)) from None
-            handle, name = tempfile.mkstemp(_UNFINISHED, f".{one.record.id}.", path.parent)
-            try:
-                with open(handle, "wb") as file:
-                    file.write(one.data)
-                    os.fchmod(handle, 0o644)
-                os.replace(name, path)
-                self._written[path] = now
+                for one, name in zip(self._records, names, strict=True):
+                    path = self._path(one)
+                    os.replace(name, path)
+                    self._written[path] = now
             except BaseException:
-                os.unlink(name)
+                if first:  # else what stands there was published, and counts until its lease is over
+                    with suppress(OSError):
+                        self.withdraw()
                 raise
+
+    def _write_beside(self, one: Written, beside: ExitStack) -> str:
+        """Writes a record to a new file, which is removed at the end unless it was renamed."""
+        place = self._path(one).parent
+        try:
+            place.mkdir()
+        except FileExistsError:
+            pass
+        except FileNotFoundError as error:
+            raise FileNotFoundError(error.errno, error.strerror, str(self._folder)) from None
+        handle, name = tempfile.mkstemp(_UNFINISHED, f".{one.record.id}.", place)
+        beside.callback(Path(name).unlink, missing_ok=True)
+        with open(handle, "wb") as file:
+            file.write(one.data)
+            os.fchmod(handle, 0o644)
+        return name
 
     def _look(self, one: Written, path: Path, now: float) -> None:
         """Looks at what is to be overwritten. Raises RegistryError."""
@@ -357,9 +370,10 @@ class Keeping:
         """Removes the files that have what was written. Raises OSError."""
         for one in self._records:
             path = self._path(one)
-            with suppress(FileNotFoundError):
-                if path.read_bytes() == one.data:
-                    path.unlink()
+            if path in self._written:
+                with suppress(FileNotFoundError):
+                    if path.read_bytes() == one.data:
+                        path.unlink()
 
     def clean(self, now: float) -> None:
         """Removes what others have left behind. What cannot be removed is theirs."""

@@ -16,6 +16,7 @@ import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -127,7 +128,8 @@ final class FolderKeeping {
   }
 
   /**
-   * Writes for each record a file beside its own, and renames it.
+   * Writes for each record a file beside its own, and renames these once all are written: where one
+   * cannot be, none is renewed.
    *
    * @throws RegistryException where another server was there before (registry.md 7.6)
    */
@@ -153,16 +155,35 @@ final class FolderKeeping {
   }
 
   private void writeAll(long now) throws IOException {
-    for (Written one : records) {
-      Path path = path(one);
-      look(one, path, now);
-      try {
-        Files.createDirectory(folder.resolve(one.record().service()));
-      } catch (FileAlreadyExistsException there) {
-        // It has been made by whoever was first.
+    boolean first = renewed.isEmpty();
+    Map<Path, Path> beside = new LinkedHashMap<>(); // by what they are renamed to
+    try {
+      for (Written one : records) {
+        Path path = path(one);
+        look(one, path, now);
+        try {
+          Files.createDirectory(folder.resolve(one.record().service()));
+        } catch (FileAlreadyExistsException there) {
+          // It has been made by whoever was first.
+        }
+        beside.put(path, beside(path, "." + one.record().id() + ".", one.data(), "rw-r--r--"));
       }
-      replace(path, "." + one.record().id() + ".", one.data(), "rw-r--r--");
-      renewed.put(path, now);
+      for (Map.Entry<Path, Path> one : beside.entrySet()) {
+        rename(one.getValue(), one.getKey());
+        renewed.put(one.getKey(), now);
+      }
+    } catch (IOException | RuntimeException fault) {
+      try {
+        for (Path one : beside.values()) {
+          Files.deleteIfExists(one); // unless it was renamed
+        }
+        if (first) { // else what stands there was published, and counts until its lease is over
+          withdraw();
+        }
+      } catch (IOException left) {
+        fault.addSuppressed(left);
+      }
+      throw fault;
     }
   }
 
@@ -200,6 +221,22 @@ final class FolderKeeping {
    * count where the system has them.
    */
   static void replace(Path path, String begin, byte[] data, String permissions) throws IOException {
+    Path made = beside(path, begin, data, permissions);
+    try {
+      rename(made, path);
+    } catch (IOException | RuntimeException fault) {
+      Files.deleteIfExists(made);
+      throw fault;
+    }
+  }
+
+  private static void rename(Path from, Path to) throws IOException {
+    Files.move(from, to, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+  }
+
+  /** Writes a new file beside a path. */
+  private static Path beside(Path path, String begin, byte[] data, String permissions)
+      throws IOException {
     Path place = path.toAbsolutePath().getParent();
     Path made = Files.createTempFile(place, begin, Folder.UNFINISHED_ENDS);
     try {
@@ -211,7 +248,7 @@ final class FolderKeeping {
       if (posix != null) {
         posix.setPermissions(PosixFilePermissions.fromString(permissions));
       }
-      Files.move(made, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+      return made;
     } catch (IOException | RuntimeException fault) {
       Files.deleteIfExists(made);
       throw fault;
@@ -224,6 +261,9 @@ final class FolderKeeping {
     for (Written one : records) {
       try {
         Path path = path(one);
+        if (!renewed.containsKey(path)) {
+          continue; // it is not there, or another's of the same bytes
+        }
         byte[] there = FileState.read(path, RecordWriter.MOST_RECORD + 1);
         if (Arrays.equals(there, one.data())) {
           Files.deleteIfExists(path);

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -175,6 +176,31 @@ final class FolderSharedTest {
     late.write(30 * SECOND);
     put(other.data());
     assertTaken(late, 35 * SECOND, "b:1");
+  }
+
+  @Test
+  void ofRecordsOfWhichOneCannotBeWrittenNoneStands() throws IOException {
+    Written users = at("a:1");
+    Written orders = new Written(ServiceRecord.builder("orders", "a", "a:1").build());
+    Path place = folder.resolve("orders");
+    for (boolean renaming : new boolean[] {false, true}) {
+      if (renaming) {
+        Files.delete(place);
+        Files.createDirectories(place.resolve("a.lease").resolve("within"));
+      } else {
+        Files.createFile(place);
+      }
+      FolderKeeping keeping = new FolderKeeping(folder, List.of(users, orders), yielded, held);
+      assertThrows(IOException.class, () -> keeping.write(0));
+      assertEquals(List.of(), names(folder.resolve("users")));
+    }
+    assertEquals(List.of("a.lease"), names(place));
+  }
+
+  private static List<String> names(Path place) throws IOException {
+    try (Stream<Path> there = Files.list(place)) {
+      return there.map(one -> one.getFileName().toString()).toList();
+    }
   }
 
   @Test
