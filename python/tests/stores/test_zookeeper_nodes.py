@@ -10,7 +10,7 @@ import pytest
 from kazoo.client import KazooClient  # pyright: ignore[reportMissingTypeStubs]
 
 from harness.registries import ZooKeeper, missing
-from trunkcall.registry import open_store
+from trunkcall.registry import RegistryError, open_registry, open_store
 
 from ..registry.kit import SERVICE, finding, logged, publish, run, until
 
@@ -40,6 +40,14 @@ def test_a_node_that_may_not_be_read_hides_nobody_else(server: ZooKeeper, caplog
             await until(client, "first", "second", "third")
         for one in servers:
             await one.close()
+
+    run(test)
+
+
+def test_who_takes_no_connection_is_named_with_the_reason() -> None:
+    async def test() -> None:
+        with pytest.raises(RegistryError, match=r"127\.0\.0\.1:1: .*refused"):
+            await open_registry("zookeeper:127.0.0.1:1").watch(SERVICE, mock.Mock())  # nobody listens there
 
     run(test)
 

@@ -27,6 +27,7 @@ from .store import RegistryError, Watcher, Written
 from .view import Entry
 
 REACHED_WITHIN = 10.0  # seconds
+REFUSED_WITHIN = 3.0  # to try others, after a refusal
 WITHDRAWS_WITHIN = 5.0  # seconds
 ENDS_WITHIN = 2.0  # seconds, that are waited for the threads of a session
 AT_ONCE = 64  # nodes that are read at once: one has at most 1 MiB
@@ -86,16 +87,31 @@ class _Unread(RegistryError):
     """A node may not be read."""
 
 
+class _Heard(logging.Handler):
+    """The log of the client, which tells nobody else why it cannot connect."""
+
+    def __init__(self, session: _Session) -> None:
+        super().__init__()
+        self._session = session
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See logging.Handler."""
+        self._session.hear(record.getMessage())
+
+
 class _Session:
     """A session. It is over for this side once its connection is lost, if it is patient not before its time is over."""
 
     def __init__(self, place: Place, options: dict[str, Any], patient: bool = False) -> None:
-        quiet = logging.Logger("trunkcall.kazoo", logging.CRITICAL)  # what fails is raised here, and told by others
+        quiet = logging.Logger("trunkcall.kazoo", logging.WARNING)  # what fails is raised here, and told by others
+        quiet.addHandler(_Heard(self))
         given: dict[str, Any] = {"logger": quiet, "timeout": float(place.lease), "connection_retry": RETRIES, **options}
         self._client: Any = KazooClient(",".join(place.hosts), **given)
         self._hosts = ", ".join(place.hosts)
         self._loop = asyncio.get_running_loop()
         self._connected = asyncio.Event()
+        self._reaching: asyncio.Timeout | None = None
+        self._refusal = ""  # why the last attempt to connect failed
         self._changed = asyncio.Event()  # something of what is watched has, or the session is over
         self._lost = ""  # why it is over
         self._patience = float(place.lease) if patient else 0.0
@@ -112,13 +128,25 @@ class _Session:
         self._client.add_listener(self._state)
         self._client.start_async()
         try:
-            async with asyncio.timeout(REACHED_WITHIN):
+            async with asyncio.timeout(REACHED_WITHIN) as self._reaching:
                 await self._connected.wait()
         except BaseException as error:
+            why = f": {self._refusal}" if self._refusal else f" was not reached in {REACHED_WITHIN:g} s"
             await self.end()
             if isinstance(error, TimeoutError):
-                raise RegistryError(f"{self._hosts} was not reached in {REACHED_WITHIN:g} s") from None
+                raise RegistryError(f"{self._hosts}{why}") from None
             raise
+
+    def hear(self, text: str) -> None:
+        """Takes note of what the client says, on any thread: why it could not connect."""
+        self._soon(self._refuses, text)
+
+    def _refuses(self, text: str) -> None:
+        if self._connected.is_set() or self._reaching is None:
+            return
+        if not self._refusal and (until := self._reaching.when()) is not None and not self._reaching.expired():
+            self._reaching.reschedule(min(until, self._loop.time() + REFUSED_WITHIN))
+        self._refusal = text
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
