@@ -3,10 +3,13 @@ package io.trunkcall.consul;
 import io.trunkcall.registry.RegistryException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.ConnectException;
 import java.net.URI;
 import java.net.http.HttpClient;
+import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.channels.UnresolvedAddressException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 
@@ -44,7 +47,23 @@ final class Agent {
       return client.send(request, head -> new TimedBody(begun, within));
     } catch (IllegalArgumentException broken) { // a head with a length that is no number
       throw new RegistryException("Consul's answer is no HTTP: " + broken.getMessage(), broken);
+    } catch (ConnectException | HttpConnectTimeoutException unreached) {
+      throw new RegistryException("Consul: " + this + ": " + reason(unreached), unreached);
     }
+  }
+
+  /** Why there is no connection, which the library often says by types only. */
+  private static String reason(Throwable unreached) {
+    for (Throwable one = unreached; one != null; one = one.getCause()) {
+      if (one instanceof UnresolvedAddressException) {
+        return "unknown host";
+      }
+      String said = one.getMessage();
+      if (said != null && !said.isEmpty()) {
+        return said;
+      }
+    }
+    return "Connection refused";
   }
 
   /**

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * again. What it tells on its own thread waits here for the one that uses the session.
  */
 final class Session implements Watcher, AutoCloseable {
+  private static final Duration SOON = Duration.ofMillis(500); // a session begins, usually
   private static final Duration REACHED = Duration.ofSeconds(10);
 
   static final int NO_NODE = KeeperException.Code.NONODE.intValue();
@@ -47,7 +48,15 @@ final class Session implements Watcher, AutoCloseable {
     Session session = new Session(store, lease);
     boolean begun = false;
     try {
-      WatchedEvent first = session.next(REACHED);
+      WatchedEvent first = session.next(SOON);
+      if (first == null) {
+        // The library tells nobody that hosts refuse connections.
+        String refusal = Refusals.of(List.of(store.hosts.split(",", -1)));
+        if (!refusal.isEmpty()) {
+          throw new RegistryException("ZooKeeper: " + refusal);
+        }
+        first = session.next(REACHED);
+      }
       while (first != null && first.getState() == Event.KeeperState.Disconnected) {
         first = session.next(REACHED);
       }
