@@ -106,13 +106,16 @@ abstract class Calls implements Caller {
     long timeout = timeout(options, policy, rules);
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
-      long deadline = CurrentCall.deadline(timeout);
+      long inherited = CurrentCall.inherited();
+      long deadline = CurrentCall.deadline(timeout, inherited);
+      long had = deadline == inherited ? 0 : timeout;
       return begin(
           method,
           request,
           options.metadata(),
           options,
           deadline,
+          had,
           wait,
           policy.repeat(),
           rules,
@@ -127,6 +130,7 @@ abstract class Calls implements Caller {
       Metadata metadata,
       CallOptions options,
       long deadline,
+      long had,
       boolean wait,
       @Nullable Boolean repeat,
       @Nullable Rules rules,
@@ -152,13 +156,13 @@ abstract class Calls implements Caller {
       Function<Governed, UnaryCall<R>> attempt =
           by ->
               new UnaryCall<>(
-                  this, method, sent, data, packed, most, deadline, wait, repeat, by, mayLead);
+                  this, method, sent, data, packed, most, deadline, had, wait, repeat, by, mayLead);
       HedgedCall<R> call = new HedgedCall<>(this, once, hedging, attempt);
       return made(call, call.result, mayLead);
     }
     UnaryCall<R> call =
         new UnaryCall<>(
-            this, method, sent, data, packed, most, deadline, wait, repeat, once, mayLead);
+            this, method, sent, data, packed, most, deadline, had, wait, repeat, once, mayLead);
     return made(call, call.result, mayLead);
   }
 
@@ -186,9 +190,13 @@ abstract class Calls implements Caller {
     }
   }
 
-  /** When an attempt ends whose time an interceptor has changed. */
-  private static long within(Call one) {
-    return CurrentCall.deadline(micros(one.timeout()));
+  /** When a call has to end, and how long it had, if that is by a timeout of its own; else 0. */
+  private record Limit(long deadline, long had) {
+    static Limit of(long timeout) {
+      long inherited = CurrentCall.inherited();
+      long deadline = CurrentCall.deadline(timeout, inherited);
+      return new Limit(deadline, deadline == inherited ? 0 : timeout);
+    }
   }
 
   /** What interceptors go on with is what they were given, or of the same type. */
@@ -209,7 +217,7 @@ abstract class Calls implements Caller {
     Attempts attempts = new Attempts();
     ServerCall within = CurrentCall.get();
     Cancelling cancelling = new Cancelling();
-    long deadline = CurrentCall.deadline(timeout);
+    Limit limit = Limit.of(timeout);
     Duration given = duration(timeout);
     Call call = new Call(method, options.metadata(), request, given, null, null);
     Next last =
@@ -218,14 +226,16 @@ abstract class Calls implements Caller {
           ServerCall before = CurrentCall.set(within);
           CompletableFuture<Response<R>> made;
           try {
-            long until = Objects.equals(one.timeout(), given) ? deadline : within(one);
+            boolean kept = Objects.equals(one.timeout(), given);
+            Limit until = kept ? limit : Limit.of(micros(one.timeout()));
             made =
                 begin(
                     method,
                     Calls.<Q>request(one),
                     one.metadata(),
                     options,
-                    until,
+                    until.deadline,
+                    until.had,
                     wait,
                     policy.repeat(),
                     rules,
@@ -296,9 +306,11 @@ abstract class Calls implements Caller {
     long timeout = timeout(options, policy, rules);
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
-      long deadline = CurrentCall.deadline(timeout);
+      long inherited = CurrentCall.inherited();
+      long deadline = CurrentCall.deadline(timeout, inherited);
+      long had = deadline == inherited ? 0 : timeout;
       return new OpenedStream<>(
-          open(method, request, options.metadata(), options, deadline, wait, rules));
+          open(method, request, options.metadata(), options, deadline, had, wait, rules));
     }
     return intercepted(method, request, options, timeout, wait, rules);
   }
@@ -309,6 +321,7 @@ abstract class Calls implements Caller {
       Metadata metadata,
       CallOptions options,
       long deadline,
+      long had,
       boolean wait,
       @Nullable Rules rules) {
     if (rules == null) {
@@ -325,7 +338,8 @@ abstract class Calls implements Caller {
     Priority priority = Priorities.of(options.priority(), rules);
     Metadata sent = Priorities.carrying(metadata, rules == null ? options.priority() : priority);
     GovernedCall governed = rules == null ? null : new GovernedCall(rules, priority, true);
-    StreamCall call = new StreamCall(this, method, sent, first, options, deadline, wait, governed);
+    StreamCall call =
+        new StreamCall(this, method, sent, first, options, deadline, had, wait, governed);
     if (wrong == null) {
       hand(call);
     } else {
@@ -345,7 +359,7 @@ abstract class Calls implements Caller {
     Attempts attempts = new Attempts();
     ServerCall within = CurrentCall.get();
     OpenedStream<Q, R> stream = new OpenedStream<>();
-    long deadline = CurrentCall.deadline(timeout);
+    Limit limit = Limit.of(timeout);
     Duration given = duration(timeout);
     Call call = new Call(method, options.metadata(), request, given, null, null);
     Next last =
@@ -354,8 +368,18 @@ abstract class Calls implements Caller {
           ServerCall before = CurrentCall.set(within);
           StreamCall made;
           try {
-            long until = Objects.equals(one.timeout(), given) ? deadline : within(one);
-            made = open(method, (Q) one.request(), one.metadata(), options, until, wait, rules);
+            boolean kept = Objects.equals(one.timeout(), given);
+            Limit until = kept ? limit : Limit.of(micros(one.timeout()));
+            made =
+                open(
+                    method,
+                    (Q) one.request(),
+                    one.metadata(),
+                    options,
+                    until.deadline,
+                    until.had,
+                    wait,
+                    rules);
           } finally {
             CurrentCall.set(before);
           }

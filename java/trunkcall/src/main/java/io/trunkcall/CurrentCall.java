@@ -36,16 +36,17 @@ final class CurrentCall {
     }
   }
 
+  /** When the handler's own call has to end, in µs of the sessions' clock; 0: never. */
+  static long inherited() {
+    ServerCall parent = CURRENT.get();
+    return parent == null || UNTIMED.get() == parent ? 0 : deadlineOf(parent);
+  }
+
   /**
    * When a call made now has to end, in µs of the sessions' clock; 0: never. {@code timeout} is in
-   * µs, 0 or {@link CallOptions#ENDLESS}: none. A handler's own deadline is forwarded.
+   * µs, 0 or {@link CallOptions#ENDLESS}: none. What is inherited is forwarded.
    */
-  static long deadline(long timeout) {
-    long inherited = 0;
-    ServerCall parent = CURRENT.get();
-    if (parent != null && UNTIMED.get() != parent) {
-      inherited = deadlineOf(parent);
-    }
+  static long deadline(long timeout, long inherited) {
     if (timeout == 0 || timeout >= CallOptions.ENDLESS / 8) {
       return inherited;
     }

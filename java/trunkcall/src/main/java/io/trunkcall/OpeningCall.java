@@ -21,6 +21,7 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
   final Method<?, ?> method;
   final Metadata metadata;
   final long deadline; // µs of Clock, 0: none
+  private final long had; // µs, if the deadline is the end of a timeout of its own; else 0
   private final boolean waitForReady;
   private final @Nullable Governed governed; // under a policy file
 
@@ -48,12 +49,14 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
       Method<?, ?> method,
       Metadata metadata,
       long deadline,
+      long had,
       boolean waitForReady,
       @Nullable Governed governed) {
     this.calls = calls;
     this.method = method;
     this.metadata = metadata;
     this.deadline = deadline;
+    this.had = had;
     this.waitForReady = waitForReady;
     this.governed = governed;
   }
@@ -125,7 +128,7 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
   private String tooLate() {
     return governed == null || !pausing
         ? "the deadline had passed when the call began: want a timeout above 0"
-        : governed.late() + ": " + method.name();
+        : governed.late() + ": " + Failures.overdue(method, had);
   }
 
   /** Begins an attempt under a policy file. Throws nothing. */
@@ -248,7 +251,7 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
         "the deadline passed before the call was sent, while it waited for "
             + waitsFor
             + ": "
-            + method.name()
+            + Failures.overdue(method, had)
             + (why.isEmpty() ? "" : "; " + why));
   }
 
@@ -353,7 +356,7 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
       return;
     }
     out = call;
-    status = Failures.named(status, method, carrier);
+    status = Failures.named(status, method, had, carrier);
     finish(call, status);
     if (!again(call, status)) {
       over(status);

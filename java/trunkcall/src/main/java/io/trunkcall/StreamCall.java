@@ -46,9 +46,10 @@ final class StreamCall extends OpeningCall {
       @Nullable Output first,
       CallOptions options,
       long deadline,
+      long had,
       boolean waitForReady,
       @Nullable Governed governed) {
-    super(calls, method, metadata, deadline, waitForReady, governed);
+    super(calls, method, metadata, deadline, had, waitForReady, governed);
     this.first = first;
     this.said = options.compression();
     this.maxReceive = options.maxReceive();

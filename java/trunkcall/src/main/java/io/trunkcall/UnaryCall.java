@@ -35,11 +35,12 @@ final class UnaryCall<R> extends OpeningCall {
       @Nullable Output packed,
       int maxReceive,
       long deadline,
+      long had,
       boolean waitForReady,
       @Nullable Boolean repeats,
       @Nullable Governed governed,
       boolean waited) {
-    super(calls, method, metadata, deadline, waitForReady, governed);
+    super(calls, method, metadata, deadline, had, waitForReady, governed);
     this.data = data;
     this.packed = packed;
     this.response = method.response();

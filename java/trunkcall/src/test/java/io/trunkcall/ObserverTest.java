@@ -200,7 +200,7 @@ class ObserverTest {
     final CompletableFuture<StatusException> failure = new CompletableFuture<>();
 
     Faulty(Client client) {
-      super(client, Texts.SAY, Metadata.EMPTY, 0, false, null);
+      super(client, Texts.SAY, Metadata.EMPTY, 0, 0, false, null);
     }
 
     @Override
