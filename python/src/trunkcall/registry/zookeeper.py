@@ -131,6 +131,7 @@ class _Session:
             async with asyncio.timeout(REACHED_WITHIN) as self._reaching:
                 await self._connected.wait()
         except BaseException as error:
+            self._reaching = None
             why = f": {self._refusal}" if self._refusal else f" was not reached in {REACHED_WITHIN:g} s"
             await self.end()
             if isinstance(error, TimeoutError):
@@ -144,7 +145,8 @@ class _Session:
     def _refuses(self, text: str) -> None:
         if self._connected.is_set() or self._reaching is None:
             return
-        if not self._refusal and (until := self._reaching.when()) is not None and not self._reaching.expired():
+        until = self._reaching.when()
+        if not self._refusal and until is not None and not self._reaching.expired():
             self._reaching.reschedule(min(until, self._loop.time() + REFUSED_WITHIN))
         self._refusal = text
 
