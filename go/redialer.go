@@ -89,6 +89,10 @@ func (e *EndpointState) connectLocked() {
 // connectLocked tries in the background until there is a connection.
 func (l *redialer) connectLocked(state State) {
 	e := l.endpoint
+	if l.dialing && l.state == StateIdle && e.within.Err() == nil {
+		l.setLocked(state) // the goroutine that opened a connection, which was closed for being idle at once, opens another
+		return
+	}
 	if l.dialing || e.within.Err() != nil || !e.of.client.begin() {
 		return
 	}
@@ -133,7 +137,7 @@ func (l *redialer) dial() {
 			l.setLocked(StateFailing)
 			s.lastLocked(l)
 			l.drained = false
-		case l.current.Load() != nil:
+		case l.current.Load() != nil || err == nil && l.state == StateIdle:
 			l.dialing = false
 			s.mu.Unlock()
 			return
