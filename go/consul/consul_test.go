@@ -135,7 +135,7 @@ func TestConsulIsNotAskedForItsPast(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, nil))
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	silent := trunkcall.WithLogger(slog.New(slog.DiscardHandler))
 	client, err := trunkcall.NewClient("registry:s", silent, trunkcall.WithResolver("registry", registry.Resolver(store, logger)))
 	if err != nil {
