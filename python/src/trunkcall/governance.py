@@ -112,9 +112,7 @@ class Governance:
         """The scopes that leave endpoints out now, in the order of the file, with the identities of those."""
         states = {scope: one for (_, scope), (_, one) in self._states.items() if isinstance(one, OutlierState)}
         found = {scope: left_out for scope, one in states.items() if (left_out := one.ejected(endpoints))}
-        return (
-            found if len(found) < 2 else {scope: found[scope] for _, scope, _ in self.file.scopes() if scope in found}
-        )
+        return {scope: found[scope] for _, scope, _ in self.file.scopes() if scope in found}
 
     def _state(self, kind: str, of: str, rules: object, make: Callable[[Any], State]) -> State:
         """The state of a scope or method for its rules: the one that is there, or was there for the same rules in the
