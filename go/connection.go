@@ -48,7 +48,6 @@ type link interface {
 	Gauges() transport.Gauges
 	Drain(text string)
 	Retire(text string) // Drain, of one connection while its server goes on
-	Shut(cause error)
 	CutOff(cause error)
 	Close(cause error)
 }
@@ -101,9 +100,10 @@ func (c *Connection) Err() error { return c.link.Err() }
 var ErrDisconnected = errors.New("disconnected by this side")
 
 // Disconnect ends the connection at once: calls that are open on it fail, with
-// an unknown delivery, and contexts of handlers are cancelled. A client opens
+// UNAVAILABLE and an unknown delivery, those of the peer whose handlers have not
+// started are refused, and contexts of handlers are cancelled. A client opens
 // another with its next calls. It does not wait.
-func (c *Connection) Disconnect() { c.link.Shut(ErrDisconnected) }
+func (c *Connection) Disconnect() { c.link.CutOff(ErrDisconnected) }
 
 // unusable is the error of a call that a connection does not take any more.
 func (c *Connection) unusable(err error) error {

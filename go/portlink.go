@@ -155,7 +155,6 @@ func (l *portLink) Gauges() transport.Gauges {
 
 func (l *portLink) Drain(string)      { l.drain() }
 func (l *portLink) Retire(string)     { l.drain() }
-func (l *portLink) Shut(cause error)  { l.end(cause) }
 func (l *portLink) Close(cause error) { l.end(cause) }
 
 // CutOff ends the calls of the connection, and gives the protocol a second to tell their callers.

@@ -344,8 +344,12 @@ func TestTheEndOfAConnectionEndsCallsBothWays(t *testing.T) {
 			end(s, c, conn)
 			for range 2 {
 				err := receive(t, ended, "status")
-				if err == nil || trunkcall.StatusOf(err).Delivery != trunkcall.DeliveryUnknown {
-					t.Errorf("%v", err)
+				want := trunkcall.Unavailable
+				if errors.Is(err, trunkcall.ErrClientClosed) {
+					want = trunkcall.Canceled // by its own side
+				}
+				if s := trunkcall.StatusOf(err); s.Code != want || s.Delivery != trunkcall.DeliveryUnknown {
+					t.Errorf("%v, want %v", err, want)
 				}
 			}
 			for _, ctx := range contexts {

@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
         {"trunkcall.wire", "trunkcall.policy", "trunkcall.transport", "trunkcall.http", "trunkcall.values"},
         ("google.protobuf", "typing_extensions"),  # the latter for type checkers alone, which bring it
     ),
-    "trunkcall.blocking": ({"trunkcall.wire", "trunkcall.transport", PUBLIC}, ("google.protobuf",)),
+    "trunkcall.blocking": ({"trunkcall.wire", "trunkcall.transport", "trunkcall.policy", PUBLIC}, ("google.protobuf",)),
     "trunkcall.registry": ({"trunkcall.transport", PUBLIC}, ("google.protobuf", "dns", "h11", "kazoo")),
     "trunkcall.grpcstub": ({PUBLIC, "trunkcall.blocking"}, ("google.protobuf", "grpc")),
     "trunkcall.processes": ({"trunkcall.transport", PUBLIC}, ()),

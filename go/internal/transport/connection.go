@@ -354,7 +354,7 @@ func (c *Conn) Shut(reason error) {
 	c.mu.Lock()
 	if !c.closed {
 		c.session.Advance(roles.Clock())
-		c.session.CancelAll(reason.Error())
+		c.session.CancelAll(wire.Canceled, reason.Error())
 		c.session.GoAway(0, reason.Error())
 		c.endLingeringLocked(reason)
 	}
@@ -368,7 +368,7 @@ func (c *Conn) CutOff(reason error) {
 	if !c.closed {
 		c.session.Advance(roles.Clock())
 		c.session.CutAll(reason.Error())
-		c.session.CancelAll(reason.Error())
+		c.session.CancelAll(wire.Unavailable, reason.Error())
 		c.session.GoAway(0, reason.Error())
 		c.endLingeringLocked(reason)
 	}

@@ -162,10 +162,10 @@ func (s *Session) CutAll(reason string) {
 
 // CancelAll gives up every call that this side has open, as an orderly end of
 // the connection that does not wait for them.
-func (s *Session) CancelAll(reason string) {
+func (s *Session) CancelAll(code Code, reason string) {
 	for i := range s.calls {
 		if st := s.calls[i].stream; st != nil && st != abandoned {
-			s.giveUp(st, 0, Canceled, reason)
+			s.giveUp(st, 0, code, reason)
 		}
 	}
 }

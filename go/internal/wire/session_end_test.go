@@ -295,7 +295,7 @@ func TestCancelAll(t *testing.T) {
 	a, b, c := s.open(Outgoing{}), s.open(Outgoing{}), s.open(Outgoing{})
 	s.Cancel(b, CancelGivenUp)
 	s.Take()
-	s.CancelAll("closing")
+	s.CancelAll(Canceled, "closing")
 	headers, _ := s.frames()
 	count(t, headers, 2, "frames")
 	count(t, s.ended, 2, "endings")

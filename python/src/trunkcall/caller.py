@@ -44,12 +44,12 @@ class CallOptions:
     """Whether the call waits for a connection until its deadline, instead of failing when none can be opened; None: as
     its policy says, else it fails."""
 
-    max_receive: int | None = None
-    """Bounds each message of the answer, in bytes, below the client's limit: a longer one is RESOURCE_EXHAUSTED."""
-
     priority: Priority | None = None
     """How much the call matters to limits of policy files. None: as its policy file says; a client with such a file
     gives a call else the priority of the call in whose handler it is made, other clients none."""
+
+    max_receive: int | None = None
+    """Bounds each message of the answer, in bytes, below the client's limit: a longer one is RESOURCE_EXHAUSTED."""
 
 
 NO_OPTIONS = CallOptions()
@@ -176,12 +176,13 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> Resp:
         """Calls a unary method and returns the message of its response; `unary` returns what came beside it as well.
         The options are those of CallOptions; `timeout` is in seconds.
 
         Raises StatusError. A call that provably was not run is repeated once. Cancelling the task cancels the call."""
-        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready)
+        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready, priority)
         return (await self.unary(method, request, options)).message
 
     async def send(
@@ -194,13 +195,15 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> None:
         """Calls a one-way method and waits until the other side has accepted the call. From then on its handler runs,
         whatever becomes of this side and the connection (protocol.md 7.5). How the handler ends is told to the log
         there only. A deadline travels with the call and ends the handler.
 
         Raises StatusError, whose `delivery` says whether the handler may run nevertheless."""
-        await self.unary(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready))
+        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready, priority)
+        await self.unary(method, request, options)
 
     @overload
     def open(
@@ -213,6 +216,7 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> ClientStream[Req, Resp]: ...
 
     @overload
@@ -225,6 +229,7 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> ClientStream[Req, Resp]: ...
 
     def open(
@@ -237,10 +242,12 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> ClientStream[Req, Resp]:
         """Opens a call of a streaming method; what goes wrong is told by the stream. A server-streaming method takes
         its request here. The stream must be received to its end, cancelled, or used as a context manager."""
-        return self.stream(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready))
+        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready, priority)
+        return self.stream(method, request, options)
 
 
 def check_options(options: CallOptions) -> None:

@@ -47,6 +47,7 @@ async def call_quickly(
     codec: Codec | None = None,
     compression: Compressions | None = None,
     wait_for_ready: bool | None = None,
+    priority: Priority | None = None,
 ) -> Resp:
     """See Caller.call. It is one function because each coroutine that another waits for costs 4 % of a call."""
     connection = self._quick
@@ -57,12 +58,13 @@ async def call_quickly(
         or codec is not None
         or (own is not self._codec and own.number >= FIRST_NAMED)  # which the other side may not know
         or compression is not None
+        or priority is not None
         or not (wait_for_ready is None or wait_for_ready is True or wait_for_ready is False)
         or self._waiting
         or not isinstance(method, Method)  # pyright: ignore[reportUnnecessaryIsInstance]
         or method.kind is not UNARY
     ):
-        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready)
+        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready, priority)
         return (await self.unary(method, request, options)).message
     out: OutgoingCall | None
     future: asyncio.Future[None]

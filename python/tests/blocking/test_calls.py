@@ -18,6 +18,7 @@ from trunkcall import (
     Code,
     Connection,
     Delivery,
+    Priority,
     ServerCall,
     State,
     bidi_stream,
@@ -117,6 +118,31 @@ class Kinds(Case):
         _, client = self.pair(ECHO.handler(serve))
         answer = client.unary(ECHO, b"x", CallOptions(metadata=[("k", "v")]))
         self.assertEqual((answer.header, answer.trailer), ([("h", "1")], [("t", "2"), ("k", "v")]))
+
+    def test_the_priority_of_a_call_of_any_kind_travels(self) -> None:
+        seen: list[Priority] = []
+        gate = Gate()
+
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            seen.append(call.priority)
+            return request
+
+        async def count(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:
+            seen.append(call.priority)
+            yield request
+
+        async def take(request: bytes, call: ServerCall) -> None:
+            seen.append(call.priority)
+            gate.begun.release()
+
+        _, client = self.pair(ECHO.handler(serve), COUNT.handler(count), TELL.handler(take))
+        client.call(ECHO, b"x")
+        client.call(ECHO, b"x", priority=Priority.LOW)
+        client.start(ECHO, b"x", priority=Priority.HIGH).result(PATIENCE)
+        self.assertEqual(list(client.open(COUNT, b"x", priority=Priority.CRITICAL)), [b"x"])
+        client.send(TELL, b"x", priority=Priority.LOW)
+        self.begun(gate)
+        self.assertEqual(seen, [Priority.NORMAL, Priority.LOW, Priority.HIGH, Priority.CRITICAL, Priority.LOW])
 
     def test_a_stream_tells_its_header_and_trailer(self) -> None:
         async def serve(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:

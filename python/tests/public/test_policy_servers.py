@@ -70,10 +70,10 @@ class Servers(PolicyCase):
             where = await front.listen(f"mem:{self.id()}/front")
             made = Client(where, codec=RAW, policy_file=policy), Client(where, codec=RAW)
             async with onward, made[0] as client, made[1] as plain:
-                for options in (CallOptions(), CallOptions(priority=Priority.LOW)):
-                    await client.unary(ECHO, b"x", options)
+                await client.call(ECHO, b"x")
+                await client.call(ECHO, b"x", priority=Priority.LOW)
                 await plain.call(ECHO, b"x")  # without a file only an option says one
-                await plain.unary(ECHO, b"x", CallOptions(priority=Priority.HIGH))
+                await plain.call(ECHO, b"x", priority=Priority.HIGH)
         self.assertEqual(seen, [Priority.CRITICAL, Priority.LOW, Priority.NORMAL, Priority.HIGH])
         self.assertEqual(inner.priorities, seen)
 
@@ -105,12 +105,8 @@ class Servers(PolicyCase):
             server.register(TWICE.handler(serve))
             where = await server.listen(f"mem:{self.id()}")
             async with Client(where, codec=RAW, policy_file=path) as client, Client(where, codec=RAW) as plain:
-                for caller, options in (
-                    (client, CallOptions()),
-                    (client, CallOptions(priority=Priority.LOW)),
-                    (plain, CallOptions(priority=Priority.CRITICAL)),
-                ):
-                    async with caller.stream(TWICE, options=options) as stream:
+                for caller, priority in ((client, None), (client, Priority.LOW), (plain, Priority.CRITICAL)):
+                    async with caller.open(TWICE, priority=priority) as stream:
                         await stream.half_close()
                         self.assertIsNone(await stream.receive())
         self.assertEqual(seen, [Priority.HIGH, Priority.LOW, Priority.CRITICAL])

@@ -12,7 +12,7 @@ import pytest
 
 from trunkcall import Endpoint
 from trunkcall.registry import Record
-from trunkcall.registry.resolver import AT_ONCE, _Watching
+from trunkcall.registry.resolver import AT_ONCE, Watching
 from trunkcall.registry.view import Entry
 
 from .kit import run
@@ -45,8 +45,8 @@ def entry(number: int, weight: int = 1) -> Entry:
 MANY = [entry(number) for number in range(COUNT)]
 
 
-def watching(client: Client) -> _Watching:
-    return _Watching(SERVICE, client, logging.getLogger("trunkcall"))
+def watching(client: Client) -> Watching:
+    return Watching(SERVICE, client, logging.getLogger("trunkcall"))
 
 
 async def until(there: Callable[[], bool]) -> None:
@@ -55,7 +55,7 @@ async def until(there: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-def carry_out(test: Callable[[Client, _Watching], Awaitable[None]]) -> None:
+def carry_out(test: Callable[[Client, Watching], Awaitable[None]]) -> None:
     async def whole() -> None:
         client = Client()
         made = watching(client)
@@ -68,7 +68,7 @@ def carry_out(test: Callable[[Client, _Watching], Awaitable[None]]) -> None:
 
 
 def test_few_are_taken_at_once() -> None:
-    async def test(client: Client, made: _Watching) -> None:
+    async def test(client: Client, made: Watching) -> None:
         made.all(MANY[:AT_ONCE])
         assert client.told == [(AT_ONCE, 1)]
 
@@ -76,7 +76,7 @@ def test_few_are_taken_at_once() -> None:
 
 
 def test_while_many_are_read_the_loop_goes_on() -> None:
-    async def test(client: Client, made: _Watching) -> None:
+    async def test(client: Client, made: Watching) -> None:
         made.all(MANY)
         turns = 0
 
@@ -93,7 +93,7 @@ def test_while_many_are_read_the_loop_goes_on() -> None:
 
 
 def test_what_is_told_behind_many_comes_behind_them() -> None:
-    async def test(client: Client, made: _Watching) -> None:
+    async def test(client: Client, made: Watching) -> None:
         made.all(MANY)
         made.change([entry(0, weight=7)], [])
         assert client.told == []
@@ -104,7 +104,7 @@ def test_what_is_told_behind_many_comes_behind_them() -> None:
 
 
 def test_what_fails_behind_many_fails_behind_them(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(client: Client, made: _Watching) -> None:
+    async def test(client: Client, made: Watching) -> None:
         made.all(MANY)
         await asyncio.sleep(0)
         made.fail("of the test")
@@ -117,9 +117,9 @@ def test_what_fails_behind_many_fails_behind_them(caplog: pytest.LogCaptureFixtu
 
 
 def test_so_many_entries_wait_and_then_whoever_tells_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[_Watching.__module__], "MOST_WAITING", 3 * COUNT)
+    monkeypatch.setattr(sys.modules[Watching.__module__], "MOST_WAITING", 3 * COUNT)
 
-    async def test(client: Client, made: _Watching) -> None:
+    async def test(client: Client, made: Watching) -> None:
         for weight in (1, 2, 3):
             made.all([entry(0, weight), *MANY[1:]])
         assert client.told == []
@@ -135,9 +135,9 @@ def test_so_many_entries_wait_and_then_whoever_tells_does(monkeypatch: pytest.Mo
 
 
 def test_what_is_no_entry_is_a_failure_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[_Watching.__module__], "MOST_WAITING", 2 * COUNT)
+    monkeypatch.setattr(sys.modules[Watching.__module__], "MOST_WAITING", 2 * COUNT)
 
-    async def test(client: Client, made: _Watching) -> None:
+    async def test(client: Client, made: Watching) -> None:
         nothing: Any = [None] * COUNT
         made.all(nothing)
         await until(lambda: bool(client.told))
@@ -152,7 +152,7 @@ def test_what_is_no_entry_is_a_failure_of_the_registry(monkeypatch: pytest.Monke
 
 
 def test_what_is_no_record_is_left_out_as_ever(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(client: Client, made: _Watching) -> None:
+    async def test(client: Client, made: Watching) -> None:
         made.all([Entry("bad", b"{"), *MANY])
         await until(lambda: bool(client.told))
         assert client.told == [(COUNT, 1)]
@@ -162,7 +162,7 @@ def test_what_is_no_record_is_left_out_as_ever(caplog: pytest.LogCaptureFixture)
 
 
 def test_who_stops_is_told_no_more() -> None:
-    async def test(client: Client, made: _Watching) -> None:
+    async def test(client: Client, made: Watching) -> None:
         made.all(MANY)
         made.stop()
         for _ in range(COUNT):

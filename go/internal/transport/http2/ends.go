@@ -127,9 +127,6 @@ func (c *Conn) Close(cause error) {
 	c.mu.Unlock()
 }
 
-// Shut is CutOff, under the name that native connections have for it.
-func (c *Conn) Shut(cause error) { c.CutOff(cause) }
-
 // CutOff ends the connection at once, but tells the peer.
 func (c *Conn) CutOff(cause error) {
 	c.mu.Lock()

@@ -12,6 +12,7 @@ from trunkcall.codec import Codec
 from trunkcall.compression import Compressions
 from trunkcall.interceptor import Call
 from trunkcall.method import BidiMethod, ClientStreamMethod, Method, OneWayMethod, ServerStreamMethod, UnaryMethod
+from trunkcall.policy import Priority
 from trunkcall.status import Metadata, failure
 from trunkcall.typevars import Received_co, Req, Resp, Sent_contra
 from trunkcall.wire import Code, Delivery, Status
@@ -143,12 +144,14 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> Resp:
         """Calls a unary method and returns the message of its response; `unary` returns what came beside it as well.
         The options are those of CallOptions; `timeout` is in seconds.
 
         Raises StatusError. A call that provably was not run is repeated once. KeyboardInterrupt cancels the call."""
-        return self.unary(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready)).message
+        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready, priority)
+        return self.unary(method, request, options).message
 
     def send(
         self,
@@ -160,9 +163,10 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> None:
         """Calls a one-way method and waits until the other side has accepted the call, as trunkcall.Caller.send."""
-        self.unary(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready))
+        self.unary(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready, priority))
 
     @overload
     def open(
@@ -175,6 +179,7 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> ClientStream[Req, Resp]: ...
 
     @overload
@@ -187,6 +192,7 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> ClientStream[Req, Resp]: ...
 
     def open(
@@ -199,7 +205,9 @@ class Caller(ABC):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> ClientStream[Req, Resp]:
         """Opens a call of a streaming method; what goes wrong is told by the stream. A server-streaming method takes
         its request here. The stream must be received to its end, cancelled, or used as a context manager."""
-        return self.stream(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready))
+        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready, priority)
+        return self.stream(method, request, options)

@@ -13,6 +13,7 @@ from trunkcall.compression import Compressions
 from trunkcall.context import current, deadline_of
 from trunkcall.gauges import ConnectionGauges
 from trunkcall.method import Method, UnaryMethod
+from trunkcall.policy import Priority
 from trunkcall.status import Metadata, failure
 from trunkcall.unarycall import undecodable, unencodable
 from trunkcall.wire import Code, Delivery
@@ -53,6 +54,7 @@ class Calls(Caller):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> Resp:
         """See Caller.call."""
         driver, policy = self._now()
@@ -61,6 +63,7 @@ class Calls(Caller):
             metadata
             or codec is not None
             or compression is not None
+            or priority is not None
             or not (wait_for_ready is None or wait_for_ready is True or wait_for_ready is False)
             or (own is not policy._codec and own.number >= FIRST_NAMED)
             or policy._quick is None
@@ -77,6 +80,7 @@ class Calls(Caller):
                 codec=codec,
                 compression=compression,
                 wait_for_ready=wait_for_ready,
+                priority=priority,
             )
         )
 
@@ -127,12 +131,13 @@ class Calls(Caller):
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
+        priority: Priority | None = None,
     ) -> StartedCall[Resp]:
         """Begins a call of a unary method and returns at once: a concurrent.futures.Future, which any thread may wait
         for or cancel. Interceptors run on threads of their own. Raises StatusError for a client that is closed; what
         else goes wrong, the future tells."""
         driver, policy = self._now()
-        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready)
+        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready, priority)
         started = StartedCall[Resp](driver, self)
         with driver.inside():
             if not driver.closed:

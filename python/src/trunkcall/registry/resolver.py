@@ -59,11 +59,12 @@ class _Telling:
         return len(self.came) + len(self.went or ()) + 1
 
 
-class _Watching:
+class Watching:
     """A watcher of one service, for a client. Belongs to the loop that it is made in."""
 
     def __init__(self, service: str, watch: _Told, log: logging.Logger) -> None:
         self.told = 0  # how often something was told
+        self.asked = ""  # what DNS is asked for, in which the service has another name
         self.endpoint_failed = asyncio.Event()
         self._watch = watch
         self._log = log
@@ -146,6 +147,8 @@ class _Watching:
         else:
             self._view.change(now, telling.came, telling.went)
         reason = self._view.reason
+        if reason and self.asked:
+            reason += f": DNS was asked for {self.asked}"
         if reason and reason != self._reason:
             self._reason = reason
             self._watch.fail(reason)
@@ -188,7 +191,7 @@ class _Watching:
         self._log.warning("instances of %s that a registry has no more are kept: %d", service, instances)
 
 
-async def _watch(source: Source, watching: _Watching, service: str) -> None:
+async def _watch(source: Source, watching: Watching, service: str) -> None:
     """Until it is cancelled."""
     failures = 0
     while True:
@@ -210,10 +213,10 @@ async def _watch(source: Source, watching: _Watching, service: str) -> None:
 
 
 async def _resolve(
-    source: Source, watch: _Told, log: logging.Logger, failed: Callable[[_Watching], Awaitable[None]]
+    source: Source, watch: _Told, log: logging.Logger, failed: Callable[[Watching], Awaitable[None]]
 ) -> None:
     """Until `failed` returns, which tells the watcher of endpoints that could not be reached."""
-    watching = _Watching(watch.target, watch, log)
+    watching = Watching(watch.target, watch, log)
     try:
         check_service(watch.target)
     except InvalidRecord as error:  # nothing will ever be found there
@@ -238,7 +241,7 @@ def resolver(source: Source, logger: logging.Logger | None = None) -> Callable[[
     log = logger or logging.getLogger("trunkcall")
 
     async def resolve(watch: Watch) -> None:
-        async def failed(watching: _Watching) -> None:
+        async def failed(watching: Watching) -> None:
             while True:
                 await watch.failed()
                 watching.endpoint_failed.set()
@@ -259,7 +262,7 @@ def blocking_resolver(source: Source, logger: logging.Logger | None = None) -> C
         if isinstance(given, Watch):  # whose event loop this would stop
             raise TypeError("blocking_resolver is for a trunkcall.blocking.Client: a trunkcall.Client takes resolver")
 
-        async def failed(watching: _Watching) -> None:
+        async def failed(watching: Watching) -> None:
             while await asyncio.to_thread(watch.failed) or not watch.closed:
                 watching.endpoint_failed.set()
 

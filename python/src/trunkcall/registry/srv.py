@@ -15,6 +15,7 @@ import dns.resolver
 from trunkcall.resolver import DNS_INTERVAL, DNS_PAUSE
 
 from .record import MOST_WEIGHT, InvalidRecord, Record, id_of
+from .resolver import Watching
 from .store import RegistryError, Watcher
 from .view import Entry
 
@@ -46,6 +47,8 @@ class SRV:
     async def watch(self, service: str, watcher: Watcher, /) -> None:
         """See Source."""
         asked_for = question(service, self.domain)
+        if isinstance(watcher, Watching):
+            watcher.asked = asked_for
         loop = asyncio.get_running_loop()
         while True:
             asked = loop.time()

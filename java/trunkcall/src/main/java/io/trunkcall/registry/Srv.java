@@ -76,6 +76,7 @@ public final class Srv implements Source {
   @Override
   public void watch(String service, Watcher watcher) throws Exception {
     String question = question(service, domain);
+    watcher.askFor(question);
     while (true) {
       List<Answer> answers;
       try {

@@ -29,6 +29,7 @@ public final class Watcher {
   private @Nullable Future<?> timer; // for when the view wants to be called
   private long timed = View.NEVER; // when that is
   private String reason = ""; // that the client was told last
+  private String asked = ""; // what DNS is asked for, in which the service has another name
   private boolean ended;
 
   Watcher(String service, Watch watch) {
@@ -73,6 +74,16 @@ public final class Watcher {
     return watch.awaitFailure(atMost);
   }
 
+  /** Says what DNS is asked for. */
+  void askFor(String question) {
+    lock.lock();
+    try {
+      asked = question;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** How often something was told. */
   int tellings() {
     lock.lock();
@@ -114,6 +125,9 @@ public final class Watcher {
       tellings++;
       what.accept(Clock.micros());
       String now = view.reason();
+      if (!now.isEmpty() && !asked.isEmpty()) {
+        now += ": DNS was asked for " + asked;
+      }
       if (!now.isEmpty() && !now.equals(reason)) {
         reason = now;
         watch.fail(now);

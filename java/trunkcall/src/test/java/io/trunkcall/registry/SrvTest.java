@@ -117,7 +117,11 @@ final class SrvTest {
     Instances.until(instances.find(new Srv("example.com", names.address())), "found");
     Client none = instances.find(new Srv("example.net", names.address()));
     String text = Instances.failure(none).status().message();
-    assertTrue(text.contains("no instance of test.Names is registered"), text);
+    assertTrue(
+        text.contains(
+            "no instance of test.Names is registered: DNS was asked for"
+                + " _test-Names._tcp.example.net"),
+        text);
     Client broken = instances.find(new Srv("broken.example", names.address()));
     String why = Instances.failure(broken).status().message();
     assertTrue(
