@@ -58,6 +58,9 @@ class Discovery(unittest.TestCase):
     def test_in_consul(self) -> None:
         self.no_call_fails_in("consul")
 
+    def test_in_keys_of_consul(self) -> None:
+        self.no_call_fails_in("consul-keys")
+
 
 class BadUse(unittest.TestCase):
     def test_a_registry_that_there_is_not(self) -> None:

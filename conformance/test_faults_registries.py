@@ -39,10 +39,10 @@ SINCE = 8  # descriptors of the registry for the server that came last, and of i
 STOPPED = size(4.0, 60.0)  # seconds, in any case longer than a lease but a folder's
 NOTICED = 150.0  # how long a client may take to hear of a change after the registry is back, with all pauses
 
-STORES = (*registries.SERVERS, Embedded.scheme, Folder.scheme)
+STORES = (*registries.SERVERS, Embedded.kind, Folder.kind)
 # What is not brought about in a store, and why.
 WITHOUT = {
-    Folder.scheme: {
+    Folder.kind: {
         "test_it_is_stopped_for_longer_than_a_lease": "it is no process",
         "test_all_are_cut_off_from_it_for_longer_than_a_lease": "no connection leads there",
         "test_leases_end_before_their_time": "each reader counts them by a clock of its own",
@@ -62,8 +62,8 @@ def each_store() -> Callable[[Test], Test]:
         for one in shares(faults):
             setting = Setting(one.client, one.server)
             kept = f"By{one.keeper.key.capitalize()}" if one.keeper else ""
-            name = f"{test.__name__}{one.store.capitalize()}{kept}{setting.title}"
-            more: dict[str, object] = {"scheme": one.store, "keeper": one.keeper, "setting": setting}
+            name = f"{test.__name__}{one.store.title().replace('-', '')}{kept}{setting.title}"
+            more: dict[str, object] = {"kind": one.store, "keeper": one.keeper, "setting": setting}
             more |= {"__module__": test.__module__, "__test__": True}
             more |= {fault: None for fault in faults if fault not in one.faults}  # another's
             setattr(sys.modules[test.__module__], name, type(name, (test,), more))
@@ -75,19 +75,19 @@ def each_store() -> Callable[[Test], Test]:
 
 def shares(faults: list[str]) -> Iterator[Share]:
     """Who meets in which store under which faults."""
-    languages = {scheme: having("faults", "registries", *registries.SERVERS.keys() & {scheme}) for scheme in STORES}
-    there = {scheme: [fault for fault in faults if fault not in WITHOUT.get(scheme, {})] for scheme in STORES}
-    kept = [Embedded.scheme]
+    languages = {kind: having("faults", "registries", *registries.SERVERS.keys() & {kind}) for kind in STORES}
+    there = {kind: [fault for fault in faults if fault not in WITHOUT.get(kind, {})] for kind in STORES}
+    kept = [Embedded.kind]
     if not EVERYWHERE:
         yield from share(languages, there, kept)
         return
-    for scheme in STORES:
+    for kind in STORES:
         for client, server in pairs_here(True):
-            if client in languages[scheme] and server in languages[scheme]:
-                keepers = languages[scheme]
+            if client in languages[kind] and server in languages[kind]:
+                keepers = languages[kind]
                 at = 2 * keepers.index(client) + keepers.index(server)  # in turn
-                keeper = keepers[at % len(keepers)] if scheme in kept else None
-                yield Share(scheme, client, server, keeper, there[scheme])
+                keeper = keepers[at % len(keepers)] if kind in kept else None
+                yield Share(kind, client, server, keeper, there[kind])
 
 
 class Stores:
@@ -97,10 +97,10 @@ class Stores:
         self._what: tuple[str, Language | None] | None = None
         self._store: Store | None = None
 
-    def take(self, scheme: str, keeper: Language | None) -> Store:
-        if not self._store or self._what != (scheme, keeper):
+    def take(self, kind: str, keeper: Language | None) -> Store:
+        if not self._store or self._what != (kind, keeper):
             self.close()
-            self._what, self._store = (scheme, keeper), started(scheme, keeper)
+            self._what, self._store = (kind, keeper), started(kind, keeper)
         return self._store
 
     def close(self) -> None:
@@ -109,16 +109,16 @@ class Stores:
             self._store = None
 
 
-def started(scheme: str, keeper: Language | None) -> Store:
+def started(kind: str, keeper: Language | None) -> Store:
     if keeper:
         if run([*keeper.program, "registry", "--help"]).status == 2:
             pytest.skip(f"{keeper.name} serves no registry")
         return Embedded(keeper.program, LEASE)
-    if scheme == Folder.scheme:
+    if kind == Folder.kind:
         return Folder()
-    if why := registries.missing(scheme):
-        pytest.skip(f"{scheme} is left out: {why}")
-    return registries.SERVERS[scheme]()
+    if why := registries.missing(kind):
+        pytest.skip(f"{kind} is left out: {why}")
+    return registries.SERVERS[kind]()
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def stores() -> Iterator[Stores]:
 
 @each_store()
 class Registries(FaultTest):
-    scheme: str
+    kind: str
     keeper: Language | None  # of the embedded registry
     store: Store
     began: int  # when the client had found all servers, in nanoseconds
@@ -139,7 +139,7 @@ class Registries(FaultTest):
 
     @pytest.fixture(autouse=True)
     def take_store(self, stores: Stores) -> None:
-        self.store = stores.take(self.scheme, self.keeper)
+        self.store = stores.take(self.kind, self.keeper)
 
     async def asyncSetUp(self) -> None:
         await super().asyncSetUp()
@@ -155,10 +155,10 @@ class Registries(FaultTest):
 
     def name_at(self, address: str) -> str:
         """The leases of the embedded registry are its own choice, and those of a folder nobody's."""
-        return self.store.name_at(address, **({"lease": LEASE} if self.scheme in registries.SERVERS else {}))
+        return self.store.name_at(address, **({"lease": LEASE} if self.kind in registries.SERVERS else {}))
 
     def program(self, language: Language) -> Program:
-        return language.with_registries if self.scheme in registries.SERVERS else language.program
+        return language.with_registries if self.kind in registries.SERVERS else language.program
 
     async def executes(self, servers: list[Server], *, calls: int = size(30, 1000)) -> None:
         await super().executes(servers, calls=calls)
@@ -240,7 +240,7 @@ class Registries(FaultTest):
             for id in gone:
                 registry.remove(SERVICE, id)
 
-        if self.scheme in registries.SERVERS:  # others keep no log
+        if self.kind in registries.SERVERS:  # others keep no log
             registry = self.registry
             await asyncio.to_thread(put)
 
@@ -290,7 +290,7 @@ class Registries(FaultTest):
                 await self.stand_there(servers)
             ids = [*map(id_of, servers), *(f"nobody-{number}-{more}" for more in range(20))]
             # What Consul does not take, it is not given.
-            if self.scheme != "consul" or len(rubbish) < 10_000:
+            if self.kind != "consul" or len(rubbish) < 10_000:
                 self.store.spoil(SERVICE, ids, rubbish)
             await self.executes(servers)
         await self.nothing_was_lost(servers, load)

@@ -53,7 +53,7 @@ class Shares(TestCase):
         faults = [name for name in vars(Registries) if name.startswith("test_")]
         found = list(shares(faults))
         self.assertEqual({one.store for one in found}, set(STORES))
-        keys = [one.key for one in having("faults", "registries", "etcd", "zookeeper", "consul")]
+        keys = [one.key for one in having("faults", "registries", "etcd", "zookeeper", "consul", "consul-keys")]
         self.assert_all_have(found, keys, "trunkcall", faults)
         if not EVERYWHERE:
             self.assertLess(sum(len(one.faults) for one in found), len(STORES) * len(faults))

@@ -67,7 +67,7 @@ class NewLanguage(TestCase):
         self.assertIn(["ada", "ada"], lists["themselves"])
         self.assertEqual([pair for pair in lists["across"] if "ada" in str(pair)], met)
         self.assertIn("ada", lists["servers"])
-        for store in ("etcd", "zookeeper", "consul", "trunkcall", "file"):
+        for store in ("etcd", "zookeeper", "consul", "consul-keys", "trunkcall", "file"):
             self.assertIn([store, "ada"], [[one[0], one[1]] for one in lists["stores"]])
             self.assertIn([store, "ada"], [[one[0], one[2]] for one in lists["stores"]])
         self.assertEqual([pair for pair in lists["sessions"] if "ada" in str(pair)], [["ada", "ada"], ["ada", "go"]])

@@ -32,7 +32,7 @@ SUITES = (
     "faults",
     "processes",  # several that serve on one listener
     "registries",  # serve and call with --registry
-    *("etcd", "zookeeper", "consul"),  # with --registry of that scheme
+    *("etcd", "zookeeper", "consul", "consul-keys"),  # with --registry of that kind (harness/registries)
     "production",
     "discovery",  # the example of servers that are found
     "newcomer",

@@ -83,7 +83,7 @@ def consul() -> None:
 
 
 PREPARE: dict[str, Callable[[], None]] = {"etcd": etcd, "zookeeper": zookeeper, "consul": consul}
-assert set(PREPARE) == set(SERVERS)
+assert set(PREPARE) == {one.scheme for one in SERVERS.values()}
 
 
 def run(words: list[str], folder: Path = ROOT) -> str:

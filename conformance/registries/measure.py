@@ -72,8 +72,8 @@ def changes(lines: list[str]) -> dict[tuple[str, str], int]:
     return {(what, id): int(at) for what, id, at in (line.split() for line in lines if line.count(" ") == 2)}
 
 
-def started(scheme: str) -> RegistryServer:
-    return SERVERS[scheme]() if scheme in SERVERS else Embedded(languages()["go"].program)
+def started(kind: str) -> RegistryServer:
+    return SERVERS[kind]() if kind in SERVERS else Embedded(languages()["go"].program)
 
 
 @contextlib.contextmanager
@@ -81,7 +81,7 @@ def filled(store: RegistryServer, services: list[str], count: int) -> Generator[
     """Has so many instances of each service in a registry."""
     with contextlib.ExitStack() as until:
         for service in services:
-            if isinstance(store, Consul):
+            if isinstance(store, Consul) and store.kind == Consul.kind:
                 fill_catalog(store, service, count)
                 continue
             name = store.name if isinstance(store, Embedded) else store.name_at(store.address, lease=3600)
@@ -120,12 +120,12 @@ def measure(store: RegistryServer, client: str, options: argparse.Namespace) -> 
         process.end(30.0)
     late = sorted((heard[one] - at) / 1e6 for one, at in made.items() if one in heard)
     if not late:
-        raise Failed(f"{store.scheme}, {client}: of {len(made)} changes none was seen")
+        raise Failed(f"{store.kind}, {client}: of {len(made)} changes none was seen")
     p50, p99 = late[len(late) // 2], late[len(late) * 99 // 100]
     over = sum(1 for one in late if one > 50)
     costs = [f"{1000 * part / len(made):.1f}" for part in used]
     return (
-        f"{store.scheme}, {client}: {there.removeprefix('ready ')} instances, there after {took:.1f} s, "
+        f"{store.kind}, {client}: {there.removeprefix('ready ')} instances, there after {took:.1f} s, "
         f"{len(made) / seconds:.0f} changes/s: p50 {p50:.1f} ms, "
         f"p99 {p99:.1f} ms, most {late[-1]:.1f} ms, "
         f"{over} of {len(late)} above 50 ms, {len(made) - len(late)} not seen; "
@@ -137,7 +137,7 @@ def measure(store: RegistryServer, client: str, options: argparse.Namespace) -> 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    all_there_are = [Embedded.scheme, *SERVERS]
+    all_there_are = [Embedded.kind, *SERVERS]
     help = ", ".join(all_there_are)
     parser.add_argument("registries", nargs="*", default=all_there_are, metavar="REGISTRY", help=help)
     parser.add_argument("--client", action="append", choices=CLIENTS, help="the client's language, go unless given")
@@ -156,11 +156,11 @@ def main() -> int:
             print(built.stderr, file=sys.stderr)
             return 1
     services = [SERVICE, *(f"{SERVICE}{number}" for number in range(options.others))]
-    for scheme in options.registries:
-        if scheme in SERVERS and (why := missing(scheme)):
-            print(f"{scheme} is left out: {why}")
+    for kind in options.registries:
+        if kind in SERVERS and (why := missing(kind)):
+            print(f"{kind} is left out: {why}")
             continue
-        with started(scheme) as store, filled(store, services, options.count):
+        with started(kind) as store, filled(store, services, options.count):
             for client in clients:
                 print(measure(store, client, options), flush=True)
     return 0

@@ -6,7 +6,8 @@ pause: no call fails. `make discovery` builds what this starts.
 REGISTRY is one of
     trunkcall             the embedded registry, which is started for this (the default)
     file                  a folder, which is made for this
-    etcd, zookeeper, consul    one that is started for this, of what `make registries` has prepared or this machine has
+    etcd, zookeeper, consul, consul-keys
+                          one that is started for this, of what `make registries` has prepared or this machine has
     NAME                  one that is there, by its name in docs/discovery.md, such as etcd:10.0.0.1:2379
 
 The servers and clients are the programs `discovery` of examples/go, examples/java and examples/python. Exit status: 0

@@ -1,5 +1,6 @@
-// Package consul has servers published in Consul, and finds them there (spec/registry.md 3, 10.4). A program that imports
-// it may open registries named consul:HOST:PORT?lease=SECONDS, the agent's address.
+// Package consul has servers published in Consul, and finds them there (spec/registry.md 3, 10.4, 10.5). A program that
+// imports it may open registries named consul:HOST:PORT/ROOT?lease=SECONDS, the agent's address: without a root, servers
+// are services of Consul's catalog; with one, keys under it, which is for services of more than a thousand instances.
 //
 //	import _ "github.com/trunkcall/trunkcall/go/consul"
 //
@@ -30,17 +31,20 @@ func init() { registry.AddScheme("consul", open) }
 
 func open(rest string) (registry.Source, error) {
 	p, ok := registry.ParsePlace(rest)
-	if !ok || len(p.Hosts) != 1 || p.Root != "" {
-		return nil, errors.New("want consul:HOST:PORT?lease=SECONDS")
+	if !ok || len(p.Hosts) != 1 {
+		return nil, errors.New("want consul:HOST:PORT/ROOT?lease=SECONDS")
 	}
 	config := api.DefaultConfig()
 	config.Address = p.Hosts[0]
-	return New(config, Options{Lease: p.Lease})
+	return New(config, Options{Root: p.Root, Lease: p.Lease})
 }
 
 // Options are what a Store does unlike others.
 type Options struct {
-	// Lease is for how long a server counts that is not heard of, in whole seconds: 15 s unless given.
+	// Root has servers published as keys under it, names with "/" between them, and not as services of the catalog.
+	Root string
+	// Lease is for how long a server counts that is not heard of, in whole seconds: 15 s unless given, and 20 s at least
+	// with a root.
 	Lease time.Duration
 }
 
@@ -48,6 +52,7 @@ type Options struct {
 type Store struct {
 	config api.Config
 	client *api.Client
+	root   string // "": the catalog
 	lease  time.Duration
 	own    bool // nobody else uses the HTTP client
 }
@@ -57,14 +62,14 @@ var _ registry.Store = (*Store)(nil)
 // New is a registry in Consul, by the agent that config leads to, with its TLS and its token. What config says of the
 // environment counts.
 func New(config *api.Config, o Options) (*Store, error) {
-	place := registry.Place{Lease: o.Lease}
+	place := registry.Place{Root: o.Root, Lease: o.Lease}
 	if err := place.Check(); err != nil {
 		return nil, fmt.Errorf("consul: %w", err)
 	}
 	if o.Lease == 0 {
 		o.Lease = defaultLease
 	}
-	s := &Store{config: *config, lease: o.Lease, own: config.HttpClient == nil}
+	s := &Store{config: *config, root: o.Root, lease: o.Lease, own: config.HttpClient == nil}
 	var err error
 	s.client, err = api.NewClient(&s.config) // which completes it
 	return s, err
@@ -80,6 +85,9 @@ func (s *Store) rest() {
 // Keep is registry.Store.
 func (s *Store) Keep(ctx context.Context, records []registry.Written, published func()) error {
 	defer s.rest()
+	if s.root != "" {
+		return s.keepKeys(ctx, records, published)
+	}
 	if err := s.put(ctx, records); err != nil {
 		if ctx.Err() != nil {
 			return s.withdraw(ctx, records) // some may have been written

@@ -55,9 +55,9 @@ func TestWhoKnowsOnlyConsulIsToldOfAnAddress(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for name, wrong := range map[string]bool{"consul:127.0.0.1:8500": false, "consul:a:1?lease=2": false, "consul:": true, "consul:a:1,b:1": true, "consul:a:1/root": true} {
+	for name, wrong := range map[string]bool{"consul:127.0.0.1:8500": false, "consul:a:1?lease=2": false, "consul:": true, "consul:a:1,b:1": true, "consul:a:1/root/v1?lease=3": false, "consul:a:1/": true} {
 		_, err := registry.OpenStore(name)
-		want := `registry "` + name + `": want consul:HOST:PORT?lease=SECONDS`
+		want := `registry "` + name + `": want consul:HOST:PORT/ROOT?lease=SECONDS`
 		if wrong && (err == nil || err.Error() != want) || !wrong && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,17 +23,24 @@ import (
 const (
 	waits     = time.Minute // for a change, then Consul answers with what there is
 	longer    = waits/16 + answersWithin
-	atLeast   = 20 * time.Millisecond // between two questions: each is answered with all that there is
-	maxAnswer = 256 << 20             // bytes
+	maxAnswer = 256 << 20 // bytes
+
+	// Between two questions at least: one is answered with all instances, or with the names of all.
+	betweenLists = 20 * time.Millisecond
+	betweenNames = 10 * time.Millisecond
 )
 
 // Watch is registry.Source. Consul tells of a change by telling all; what of that is new is found out here.
 func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) error {
 	defer s.rest()
-	l := looking{store: s, service: service, seed: maphash.MakeSeed()}
+	ask, between := (&looking{store: s, service: service, seed: maphash.MakeSeed()}).ask, betweenLists
+	if s.root != "" {
+		between = betweenNames
+		ask = (&keyLooking{store: s, prefix: s.root + "/" + service + "/"}).ask
+	}
 	for index := uint64(0); ; {
 		asked := time.Now()
-		next, err := l.ask(ctx, index, w)
+		next, err := ask(ctx, index, w)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -40,7 +48,7 @@ func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) 
 			return err
 		}
 		index = next
-		t := time.NewTimer(atLeast - time.Since(asked))
+		t := time.NewTimer(between - time.Since(asked))
 		select {
 		case <-t.C:
 		case <-ctx.Done():
@@ -75,40 +83,53 @@ type instance struct {
 func (l *looking) ask(ctx context.Context, index uint64, w *registry.Watcher) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, waits+longer)
 	defer cancel()
-	answer, err := l.request(ctx, index)
+	answer, err := l.store.request(ctx, "health/service/"+l.service, newer(index))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	next, err := strconv.ParseUint(answer.Header.Get("X-Consul-Index"), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("Consul's answer has the index %q", answer.Header.Get("X-Consul-Index")) //nolint:staticcheck // a name
+	if answer.StatusCode == http.StatusNotFound {
+		return 0, refusal(answer)
 	}
-	switch {
-	case next < index: // Consul began anew, and what it tells may be of its past (spec/registry.md 10.4)
-		_, err = io.Copy(io.Discard, answer.Body)
-		return 0, err
-	case l.begun && next == index: // nothing has changed in that time
-		_, err = io.Copy(io.Discard, answer.Body)
+	next, tells, err := indexOf(answer, index)
+	if err != nil || !tells {
 		return next, err
 	}
-	return max(next, 1), l.take(answer.Body, w)
+	return next, l.take(answer.Body, w)
 }
 
-func (l *looking) request(ctx context.Context, index uint64) (*http.Response, error) {
-	config := &l.store.config
+// indexOf is what is asked for after an answer, 0 to begin anew, and whether the answer is to be taken.
+func indexOf(answer *http.Response, index uint64) (next uint64, tells bool, err error) {
+	next, err = strconv.ParseUint(answer.Header.Get("X-Consul-Index"), 10, 64)
+	switch {
+	case err != nil:
+		return 0, false, fmt.Errorf("Consul's answer has the index %q", answer.Header.Get("X-Consul-Index")) //nolint:staticcheck // a name
+	case index > 0 && next < index: // Consul began anew, and what it tells may be of its past (spec/registry.md 10.4)
+		_, err = io.Copy(io.Discard, answer.Body)
+		return 0, false, err
+	case index > 0 && next == index: // nothing has changed in that time
+		_, err = io.Copy(io.Discard, answer.Body)
+		return next, false, err
+	}
+	return max(next, 1), true, nil
+}
+
+// newer has a question asked once there is something newer than index, which is 0 at first.
+func newer(index uint64) url.Values {
+	if index == 0 {
+		return url.Values{"consistent": {""}} // or a server that has just been started may tell of its past
+	}
+	return url.Values{"index": {strconv.FormatUint(index, 10)}, "wait": {waits.String()}}
+}
+
+// request asks the agent. The answer may be that there is no such thing.
+func (s *Store) request(ctx context.Context, path string, values url.Values) (*http.Response, error) {
+	config := &s.config
 	host := config.Address
 	if strings.HasPrefix(host, "/") { // a Unix socket, which the library's transport dials
 		host = "localhost"
 	}
-	where := url.URL{Scheme: config.Scheme, Host: host, Path: config.PathPrefix + "/v1/health/service/" + l.service}
-	values := url.Values{}
-	if index > 0 {
-		values.Set("index", strconv.FormatUint(index, 10))
-		values.Set("wait", waits.String())
-	} else {
-		values.Set("consistent", "") // or a server that has just been started may tell of its past
-	}
+	where := url.URL{Scheme: config.Scheme, Host: host, Path: config.PathPrefix + "/v1/" + path}
 	for name, text := range map[string]string{"dc": config.Datacenter, "ns": config.Namespace, "partition": config.Partition} {
 		if text != "" {
 			values.Set(name, text)
@@ -131,12 +152,17 @@ func (l *looking) request(ctx context.Context, index uint64) (*http.Response, er
 	if err != nil {
 		return nil, err
 	}
-	if answer.StatusCode != http.StatusOK {
+	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusNotFound {
 		defer func() { _ = answer.Body.Close() }()
-		said, _ := io.ReadAll(io.LimitReader(answer.Body, 300))
-		return nil, fmt.Errorf("Consul answers %s: %s", answer.Status, strings.TrimSpace(string(said))) //nolint:staticcheck // a name
+		return nil, refusal(answer)
 	}
 	return answer, nil
+}
+
+// refusal is an answer that is none.
+func refusal(answer *http.Response) error {
+	said, _ := io.ReadAll(io.LimitReader(answer.Body, 300))
+	return fmt.Errorf("Consul answers %s: %s", answer.Status, strings.TrimSpace(string(said))) //nolint:staticcheck // a name
 }
 
 // take reads all instances and tells w what of that is new.
@@ -151,14 +177,13 @@ func (l *looking) take(body io.Reader, w *registry.Watcher) error {
 // read reads all instances, one after the other: by the digest of what was said of each its id, nodes by id, and the
 // entries of those that are new.
 func (l *looking) read(body io.Reader) (known map[uint64]string, there map[string]string, came []registry.Entry, err error) {
-	d := jsontext.NewDecoder(io.LimitReader(body, maxAnswer), jsontext.AllowInvalidUTF8(true))
-	if token, err := d.ReadToken(); err != nil || token.Kind() != '[' {
-		return nil, nil, nil, errors.Join(errors.New("Consul's answer is no list"), err) //nolint:staticcheck // a name
-	}
 	known = make(map[uint64]string, len(l.known))
 	there = make(map[string]string, len(l.known))
 	came = []registry.Entry{}
-	for d.PeekKind() != ']' {
+	for d, err := range values(body) {
+		if err != nil {
+			return nil, nil, nil, err
+		}
 		text, err := d.ReadValue()
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
@@ -188,6 +213,22 @@ func (l *looking) read(body io.Reader) (known map[uint64]string, there map[strin
 		came = append(came, e)
 	}
 	return known, there, came, nil
+}
+
+// values has what stands in a list read, one after the other. Who does not read one ends there.
+func values(body io.Reader) iter.Seq2[*jsontext.Decoder, error] {
+	return func(yield func(*jsontext.Decoder, error) bool) {
+		d := jsontext.NewDecoder(io.LimitReader(body, maxAnswer), jsontext.AllowInvalidUTF8(true))
+		if token, err := d.ReadToken(); err != nil || token.Kind() != '[' {
+			yield(nil, errors.Join(errors.New("Consul's answer is no list"), err)) //nolint:staticcheck // a name
+			return
+		}
+		for d.PeekKind() != ']' {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
 }
 
 // idOf is the id of an instance, and whether it counts.

@@ -43,7 +43,12 @@ class Store(ABC):
     """Where servers are published and found, in a folder of its own: what a test does to it, whatever it is."""
 
     scheme: str  # of its name in spec/registry.md 4
+    kind: str = ""  # what it is called, by default its scheme
     address: str
+
+    def __init_subclass__(cls) -> None:
+        if "scheme" in vars(cls) and "kind" not in vars(cls):
+            cls.kind = cls.scheme
 
     @property
     def name(self) -> str:

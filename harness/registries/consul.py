@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -62,8 +64,9 @@ class Consul(RegistryServer):
         """Once it leads, has told itself of its own node, and has carried out all of its log."""
         return bool(self.ask("GET", "status/leader")) and bool(self.ask("GET", "catalog/node/test?consistent"))
 
-    def ask(self, method: str, what: str, body: object = None) -> Any:
-        return ask(method, f"http://{self.address}/v1/{what}", body)
+    def ask(self, method: str, what: str, body: object = None, none: object = None) -> Any:
+        """The answer; of what is not found, `none` if there is one."""
+        return ask(method, f"http://{self.address}/v1/{what}", body, none)
 
     def instances(self) -> dict[str, Any]:
         """All services at the agent, by their ids there."""
@@ -96,3 +99,39 @@ class Consul(RegistryServer):
         """Makes all checks critical."""
         for id in self.ask("GET", "agent/checks"):
             self.ask("PUT", f"agent/check/fail/{quote(id)}")
+
+
+class ConsulKeys(Consul):
+    """The same, where records stand as keys under the root (spec/registry.md 10.5)."""
+
+    kind = "consul-keys"
+
+    def name_at(self, address: str, **options: int) -> str:
+        return super().name_at(f"{address}/{self.root}", **options)
+
+    def key(self, service: str, id: str, end: str = "") -> str:
+        return "kv/" + quote(f"{self.root}/{service}/{id}/{end}")
+
+    def entries(self, service: str) -> Mapping[str, bytes]:
+        """Of several of one id the first."""
+        prefix = f"{self.root}/{service}/"
+        found: dict[str, bytes] = {}
+        for one in self.ask("GET", f"kv/{quote(prefix)}?recurse&consistent", none=[]):
+            found.setdefault(one["Key"].removeprefix(prefix).partition("/")[0], b64decode(one["Value"] or ""))
+        return found
+
+    def put(self, service: str, id: str, data: bytes) -> None:
+        name = hashlib.sha256(data).hexdigest()[:16]
+        self.remove(service, id)
+        self.ask("PUT", self.key(service, id, name), data)
+
+    def remove(self, service: str, id: str) -> None:
+        self.ask("DELETE", f"{self.key(service, id)}?recurse")
+
+    def empty(self) -> None:
+        self.ask("DELETE", f"kv/{quote(self.root)}/?recurse")
+
+    def expire(self) -> None:
+        """Destroys all sessions."""
+        for one in self.ask("GET", "session/list"):
+            self.ask("PUT", f"session/destroy/{one['ID']}")

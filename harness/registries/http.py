@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import http.client
 import json
 import urllib.error
@@ -13,15 +14,18 @@ from harness.registries.base import ASKED
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def ask(method: str, url: str, body: object = None) -> Any:
-    """The answer, JSON or nothing. Raises OSError where there is none, or it is a failure, whose text it has."""
-    data = None if body is None else json.dumps(body).encode()
+def ask(method: str, url: str, body: object = None, none: object = None) -> Any:
+    """The answer, JSON or nothing, to bytes or JSON; `none`, if there is one, where nothing is found. Raises OSError
+    where there is no answer, or it is a failure, whose text it has."""
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(url, data, method=method)
     try:
         with _opener.open(request, timeout=ASKED) as answer:
             said = answer.read()
     except urllib.error.HTTPError as error:
         with error:
+            if error.code == http.HTTPStatus.NOT_FOUND and none is not None:
+                return none
             raise OSError(f"{method} {url}: {error.code} {error.read().decode(errors='replace').strip()}") from None
     except http.client.HTTPException as error:
         raise OSError(f"{method} {url}: {error!r}") from error

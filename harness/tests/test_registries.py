@@ -76,7 +76,7 @@ import sys
 from harness import interrupts
 from harness.registries import SERVERS
 interrupts.install()
-with SERVERS[{server.scheme!r}]() as server:
+with SERVERS[{server.kind!r}]() as server:
     print(server.folder, server.process.mark, flush=True)
     sys.stdin.read()
 """

@@ -93,6 +93,7 @@ def test_spoilt_names_are_opened_or_refused() -> None:
         "etcd:a:1,[::1]:2/r/v1?lease=3",
         "zookeeper:a:1/r",
         "consul:a:1?lease=3",
+        "consul:a:1/r/v1?lease=3",
     ]
     refused = 0
     for _ in range(5_000):

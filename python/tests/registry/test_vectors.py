@@ -11,6 +11,7 @@ import pytest
 
 from trunkcall import Endpoint
 from trunkcall.registry import Embedded, Entry, Folder, InvalidRecord, Record, Registrar, open_registry, parse, srv
+from trunkcall.registry.consul_listing import Listing
 from trunkcall.registry.record import parse_at
 from trunkcall.registry.srv import SRV
 from trunkcall.registry.view import View
@@ -95,6 +96,25 @@ def test_srv(case: dict[str, Any]) -> None:
     assert srv.question(case["service"], case["domain"]) == case["question"]
     found = srv.entries(case["service"], [srv.Answer(**one) for one in case["answers"]])
     assert {one.id: one.data.decode() for one in found} == case["entries"]
+
+
+@pytest.mark.parametrize("together", [False, True])
+@cases("listings")
+def test_listings(case: dict[str, Any], together: bool) -> None:
+    listing = Listing()
+    for step, want in zip(case["steps"], case["told"], strict=True):
+        listing.begin()
+        parts = [step["names"]] if together else [[one] for one in step["names"]]
+        asked = [name for part in parts for name in listing.take(part)]
+        for name in asked:
+            if name in step["records"]:
+                listing.put(name, step["records"][name].encode())
+        first = not listing.begun
+        came, went = listing.end()
+        assert not first or not went
+        data = {one.id: one.data.decode() for one in came}
+        changes = {"all": data} if first else {"came": data, "went": sorted(went)}
+        assert {"asked": asked, "spoilt": sorted(one.id for one in came if one.fault), **changes} == want
 
 
 def in_ms(at: float) -> int:

@@ -64,7 +64,7 @@ def test_of_the_server_s_own_answers_only_what_is_new_is_read(consul: RegistrySe
         store = open_store(consul.name)
         assert isinstance(store, Consul)
         looking = Looking(SERVICE)
-        async with asyncio.TaskGroup() as group, store._asking() as asking:
+        async with asyncio.TaskGroup() as group, store._agent() as agent:
 
             async def keep(*idents: str) -> asyncio.Task[None]:
                 there = asyncio.Event()
@@ -73,10 +73,10 @@ def test_of_the_server_s_own_answers_only_what_is_new_is_read(consul: RegistrySe
                 return task
 
             first = await keep(*(f"server-{number}" for number in range(20)))
-            came, _ = looking.look(await module._ask_health(asking, SERVICE, 0))
+            came, _ = looking.look(await agent.newer(f"health/service/{SERVICE}", 0))
             assert (len(came), len(read)) == (20, 20)
             second = await keep("server-99")
-            came, _ = looking.look(await module._ask_health(asking, SERVICE, 0))
+            came, _ = looking.look(await agent.newer(f"health/service/{SERVICE}", 0))
             assert [one.id for one in came] == ["server-99"]
             assert len(read) <= 22  # it, and what was the last and is no more
             for task in (first, second):

@@ -39,8 +39,8 @@ def server(running: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> Registry
         monkeypatch.setattr("trunkcall.registry.etcd.ASKS_AFTER", 0.5)
         monkeypatch.setattr("trunkcall.registry.etcd.ANSWERS_WITHIN", 2.0)
     elif running.scheme == "consul":
-        monkeypatch.setattr("trunkcall.registry.consul.WAITS", 1)
-        monkeypatch.setattr("trunkcall.registry.consul.ANSWERS_WITHIN", 2.0)
+        monkeypatch.setattr("trunkcall.registry.consul_agent.WAITS", 1)
+        monkeypatch.setattr("trunkcall.registry.consul_agent.ANSWERS_WITHIN", 2.0)
     return running
 
 
@@ -273,7 +273,7 @@ def test_leases_that_are_over(server: RegistryServer, store: Store, caplog: pyte
             await until(client, "first", "second")
             async with calling(client):
                 await asyncio.to_thread(server.expire)
-                if server.scheme != "consul":  # whose checks pass again with the next sign of life
+                if server.kind != "consul":  # whose checks pass again with the next sign of life
                     await logged(caplog, "published in a registry: ", 4)
                 await there(server, "first", "second")
                 await until(client, "first", "second")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import random
-from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from trunkcall import RAW, Client, StatusError
+from trunkcall import RAW, Client
 from trunkcall.registry import (
     Entry,
     InvalidRecord,
@@ -29,53 +27,8 @@ from trunkcall.registry.etcd import Etcd
 from trunkcall.registry.place import Account, read_place
 from trunkcall.registry.zookeeper import ZooKeeper
 
-from ..public.kit import listener
-from ..registry.kit import SERVICE, WHO, hasten, logged, made, run
-
-Answering = Callable[[str, bytes], bytes]
-
-
-def answering(answer: Answering, *, once: bool = False) -> contextlib.AbstractAsyncContextManager[str]:
-    """A server that answers each request with bytes that a test makes of its path and body. Its address."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while True:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            lines = head.split("\r\n")
-            lengths = [line.split(":")[1] for line in lines if line.lower().startswith("content-length")]
-            length = int(lengths[0]) if lengths else int(await reader.readline(), 16)  # a watch goes on after that
-            body = await reader.readexactly(length)
-            writer.write(answer(lines[0].split()[1], body))
-            await writer.drain()
-            if once:
-                return
-
-    return listener(serve, limit=1 << 20)
-
-
-def http(body: bytes, status: str = "200 OK", more: str = "") -> bytes:
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{more}\r\n".encode() + body
-
-
-def of_json(value: Any, more: str = "X-Consul-Index: 7\r\n") -> bytes:
-    return http(json.dumps(value).encode(), more=more)
-
-
-def base64(text: str) -> str:
-    return b64encode(text.encode("utf-8", "surrogateescape")).decode()
-
-
-async def failure(name: str) -> str:
-    """What a call is told of a registry, once it has failed."""
-    resolvers = {"registry": resolver(open_store(name))}
-    async with Client(f"registry:{SERVICE}", resolvers=resolvers, codec=RAW) as client:
-        while True:
-            with pytest.raises(StatusError) as failed:
-                await client.call(WHO, b"", timeout=60)
-            if "watching" in failed.value.message:
-                return failed.value.message
-            await asyncio.sleep(0.005)  # it is asked again, not relied on
-
+from ..registry.kit import SERVICE, hasten, logged, made, run
+from .kit import Ended, Watching, answering, base64, failure, http, of_json, spoilt
 
 GENERAL: list[tuple[bytes, str]] = [
     (b"", "has closed the connection"),
@@ -156,9 +109,22 @@ def test_what_consul_does_not_say_is_told(found: Any, more: str, text: str) -> N
     run(test)
 
 
-def test_consul_is_not_asked_for_its_past(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("root", "where", "rubbish"),
+    [
+        (
+            "",
+            f"/v1/health/service/{SERVICE}?",
+            [{"Checks": [], "Service": {"ID": f"{SERVICE}/gone", "Meta": {"trunkcall-0": "{"}}}],
+        ),
+        ("/root", f"/v1/kv/root/{SERVICE}/?keys&", [f"root/{SERVICE}/gone"]),
+    ],
+    ids=["consul", "consul-keys"],
+)
+def test_consul_is_not_asked_for_its_past(
+    root: str, where: str, rubbish: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hasten(monkeypatch)
-    rubbish = [{"Checks": [], "Service": {"ID": f"{SERVICE}/gone", "Meta": {"trunkcall-0": "{"}}}]
     # What is asked, the index that is answered, and what; a server that has just been started tells of its past.
     answers: list[tuple[str, str, Any]] = [
         ("consistent", "9", []),
@@ -170,13 +136,13 @@ def test_consul_is_not_asked_for_its_past(caplog: pytest.LogCaptureFixture, monk
     asked: list[str] = []
 
     def answer(path: str, body: bytes) -> bytes:
-        asked.append(path.partition("?")[2])
+        asked.append(path.removeprefix(where))
         _, index, found = answers[min(len(asked), len(answers)) - 1]
         return of_json(found, f"X-Consul-Index: {index}\r\n")
 
     async def test() -> None:
         async with answering(answer) as address:
-            resolvers = {"registry": resolver(open_store(f"consul:{address}"))}
+            resolvers = {"registry": resolver(open_store(f"consul:{address}{root}"))}
             async with Client(f"registry:{SERVICE}", resolvers=resolvers, codec=RAW) as client:
                 connecting = asyncio.create_task(client.connect())  # which has it ask
                 while len(asked) <= len(answers):  # noqa: ASYNC110  # nothing tells of it
@@ -189,15 +155,15 @@ def test_consul_is_not_asked_for_its_past(caplog: pytest.LogCaptureFixture, monk
     assert "left out" not in caplog.text and "no record" not in caplog.text
 
 
-@pytest.mark.parametrize("scheme", ["etcd", "zookeeper", "consul"])
+@pytest.mark.parametrize(("scheme", "root"), [("etcd", ""), ("zookeeper", ""), ("consul", ""), ("consul", "/root")])
 def test_nobody_there_is_told_to_both(
-    scheme: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    scheme: str, root: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trunkcall.registry.zookeeper.REACHED_WITHIN", 1.0)
     hasten(monkeypatch)
 
     async def test() -> None:
-        name = f"{scheme}:127.0.0.1:1?lease=2"
+        name = f"{scheme}:127.0.0.1:1{root}?lease=2"
         server = made("x", Registrar(open_store(name)))
         await server.listen("127.0.0.1:0")
         await logged(caplog, f"not published in a registry: {SERVICE}/")
@@ -226,46 +192,20 @@ def test_answers_cut_anywhere_are_failures(make: Callable[[str], Store], good: A
     draw = random.Random(7)
     good = of_json(good)
 
-    class Ends(Exception):
-        pass
-
-    class Watching:
-        def all(self, entries: Any, /) -> None:
-            for one in entries:
-                assert isinstance(one, Entry)
-            raise Ends
-
-        def change(self, came: Any, went: Any, /) -> None:
-            raise AssertionError
-
-        async def failed(self) -> None:
-            raise AssertionError
-
     async def test() -> None:
         ended: dict[str, int] = {}
         for _ in range(300):
-            data = bytearray(good)
-            for _ in range(draw.randint(1, 3)):
-                place = draw.randrange(len(data))
-                match draw.randrange(3):
-                    case 0:
-                        del data[place:]
-                        data += b"\r\n\r\n"
-                    case 1:
-                        data[place] = draw.randrange(256)
-                    case _:
-                        del data[place : place + draw.randint(1, 9)]
-            spoilt = bytes(data)
+            bad = spoilt(draw, good)
 
-            def answer(path: str, body: bytes, spoilt: bytes = spoilt) -> bytes:
-                return spoilt
+            def answer(path: str, body: bytes, bad: bytes = bad) -> bytes:
+                return bad
 
             async with answering(answer, once=True) as address:
                 try:
                     await make(address).watch(SERVICE, Watching())
-                except (RegistryError, OSError, Ends) as error:
+                except (RegistryError, OSError, Ended) as error:
                     ended[type(error).__name__] = ended.get(type(error).__name__, 0) + 1
-        assert ended["RegistryError"] > 50 and ended["Ends"], ended
+        assert ended["RegistryError"] > 50 and ended["Ended"], ended
 
     run(test)
 
@@ -310,6 +250,9 @@ def test_what_a_program_gives_wrongly_is_refused() -> None:
             make(["a:1"], root="a/")
     with pytest.raises(ValueError, match="lease 0"):
         Consul("a:1", lease=0)
+    for root in ("", "a/"):
+        with pytest.raises(ValueError, match=f"root '{root}'"):
+            Consul("a:1", root=root)
     assert issubclass(InvalidRecord, ValueError)
 
 

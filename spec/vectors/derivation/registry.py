@@ -9,7 +9,7 @@ from . import registry_cores as cores
 from . import registry_model as model
 from .client_model import Bad
 
-DESCRIPTION = "Records, names of registries, what is published, the sets that watchers make, and what the embedded registry decides (registry.md)."
+DESCRIPTION = "Records, names of registries, what is published, the sets that watchers make, what lists of Consul's keys say, and what the embedded registry decides (registry.md)."
 
 LEAST = {"addresses": ["10.0.0.5:4000"], "id": "a", "service": "users"}
 ALL = {
@@ -323,6 +323,53 @@ def bad(act: Any, *arguments: Any) -> str:
     return "nothing is wrong"
 
 
+def keys(*records: str) -> dict[str, str]:
+    """Records by their names, in Consul's order: of "a" the record of that id, of "a:2" another."""
+    made = {}
+    for one in records:
+        ident, _, port = one.partition(":")
+        text = json.dumps({**LEAST, "id": ident, "addresses": [f"{ident}:{port or 1}"]})
+        made[model.key_name(ident, text)] = text
+    return dict(sorted(made.items()))
+
+
+def listed(there: dict[str, str], gone: str = "") -> dict[str, Any]:
+    """A list, of which some records have gone once they are asked for."""
+    return {"names": list(there), "records": {name: text for name, text in there.items() if name.partition("/")[0] != gone}}
+
+
+A, A2 = keys("a"), keys("a:2")
+BOTH = keys("a", "a:2")
+FIRST, SECOND = ({name: BOTH[name]} for name in BOTH)
+ZEROS = "0" * 16
+SPOILT = {f"a/{ZEROS}": A[next(iter(A))]}
+FOREIGN = [f"-e/{ZEROS}", f"a/{ZEROS[1:]}", f"a/{ZEROS}0", "a/" + "A" * 16, "b", f"c/d/{ZEROS}"]
+OTHERS = [f"consul:{one}" for one in FOREIGN]
+FOREIGN = dict(sorted({**dict.fromkeys([*FOREIGN, f"a/{ZEROS}"], "x"), **keys("a", "b")}.items()))
+
+# id, why, lists, by hand what is asked for and told behind each
+LISTINGS: list[tuple[str, str, list[dict[str, Any]], list[str]]] = [
+    ("none", "no name", [listed({})], ["all "]),
+    ("all", "all at first", [listed(keys("a", "a-b", "b"))], ["asked a-b a b, all a-b a b"]),
+    ("same", "the same once more", [listed(A), listed(A)], ["asked a, all a", ""]),
+    ("came", "one came", [listed(A), listed(keys("a", "b"))], ["asked a, all a", "asked b, came b"]),
+    ("went", "one went", [listed(keys("a", "b")), listed(A)], ["asked a b, all a b", "went b"]),
+    ("back", "it went, and is back", [listed(A), listed({}), listed(A)], ["asked a, all a", "went a", "asked a, came a"]),
+    ("exchanged", "another record of an id", [listed(A), listed(A2)], ["asked a, all a", "asked a, came a"]),
+    ("gone", "it has gone by the time that it is asked for", [listed(keys("a", "b"), "b"), listed(keys("a", "b"))], ["asked a b, all a", "asked b, came b"]),
+    ("gone-another", "another record has gone", [listed(A), listed(A2, "a"), listed(A)], ["asked a, all a", "asked a, went a", "asked a, came a"]),
+    ("two", "of two records of an id the first counts", [listed(BOTH), listed(BOTH)], ["asked a, all a", ""]),
+    ("two-first", "one that comes in front, and goes", [listed(SECOND), listed(BOTH), listed(SECOND)], ["asked a, all a", "asked a, came a", "asked a, came a"]),
+    ("two-second", "one that comes behind", [listed(FIRST), listed(BOTH), listed(SECOND)], ["asked a, all a", "", "asked a, came a"]),
+    ("two-went", "both go", [listed(BOTH), listed({})], ["asked a, all a", "went a"]),
+    ("spoilt", "a value that is not that of its key", [listed(SPOILT), listed(A)], ["asked a, all a, spoilt a", "asked a, came a"]),
+    ("foreign", "names that are none, of which each counts for itself, and is not asked for", [listed(FOREIGN), listed(A)], [
+        "asked a b, all {0} {1} a {2} {3} {4} b {5}, spoilt a {0} {1} {2} {3} {4} {5}".format(*OTHERS),
+        "asked a, came a, went b {} {} {} {} {} {}".format(*OTHERS),
+    ]),
+]  # fmt: skip
+
+
 def content() -> dict[str, Any]:
     key = ("users", "a")
     return {
@@ -346,6 +393,7 @@ def content() -> dict[str, Any]:
             {**head(i, w), "service": "users", "steps": s, "until": u, **model.watched("users", s, u)}
             for i, w, s, u, *_ in WATCHES
         ],
+        "listings": [{**head(i, w), "steps": s, "told": model.listed(s)} for i, w, s, _ in LISTINGS],
         **cores.content(),
     }  # fmt: skip
 
@@ -380,11 +428,18 @@ def faults(told: dict[str, Any]) -> list[str]:
         same("watches", i, [(h["at"], "".join(e["id"] for e in h["set"])) for h in one["handed"]], handed)
         same("watches", i, [(t["at"], line(t)) for t in one["told"]], lines)
         same("watches", i, one["reason"], reason)
+    for (i, _, _, lines), one in zip(LISTINGS, told["listings"], strict=True):
+        same("listings", i, [listing(t) for t in one["told"]], lines)
     found += cores.faults(told)
     for group, entries in told.items():
         ids = [e["id"] for e in entries] if isinstance(entries, list) else []
         found += [f"{group}: id {one} twice" for one in sorted({one for one in ids if ids.count(one) > 1})]
     return found
+
+
+def listing(told: dict[str, Any]) -> str:
+    parts = {"asked": [one.partition("/")[0] for one in told["asked"]], **{w: told[w] for w in ("all", "came", "went", "spoilt") if w in told}}
+    return ", ".join(f"{what} {' '.join(ids)}" for what, ids in parts.items() if ids or what == "all")
 
 
 def line(told: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any
@@ -338,3 +339,34 @@ def srv(service: str, domain: str, answers: list[dict[str, Any]]) -> dict[str, A
             fields = {"addresses": [address], "id": made_id(address), "server_name": host, "service": service}
             entries[made_id(address)] = written({**fields, "weight": max(one["weight"], 1)})
     return {"question": f"_{service.replace('.', '-')}._tcp.{domain}", "entries": entries}
+
+
+# 10.5: Consul's keys.
+
+KEY_NAME = re.compile(r"([A-Za-z0-9_][A-Za-z0-9._-]{0,127})/[0-9a-f]{16}")
+
+
+def key_name(ident: str, data: str) -> str:
+    return f"{ident}/{hashlib.sha256(data.encode()).hexdigest()[:16]}"
+
+
+def listed(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each list of names the names whose records are asked for, and what is told."""
+    counts: dict[str, str] = {}
+    told: list[dict[str, Any]] = []
+    for step in steps:
+        first: dict[str, str] = {}
+        for name in step["names"]:
+            form = KEY_NAME.fullmatch(name)
+            first.setdefault(form[1] if form else f"consul:{name}", name)
+        new = {ident: name for ident, name in first.items() if counts.get(ident) != name}
+        asked = {ident: name for ident, name in new.items() if KEY_NAME.fullmatch(name)}
+        records = {**step["records"], **dict.fromkeys(set(new.values()) - set(asked.values()), "")}
+        came = {ident: records[name] for ident, name in new.items() if name in records}
+        now = {ident: name for ident, name in first.items() if ident in came or ident not in new}
+        went = sorted(set(counts) - set(now))
+        spoilt = sorted(ident for ident, data in came.items() if key_name(ident, data) != now[ident])
+        one: dict[str, Any] = {"asked": list(asked.values()), "spoilt": spoilt}
+        told.append({**one, **({"came": came, "went": went} if told else {"all": came})})
+        counts = now
+    return told

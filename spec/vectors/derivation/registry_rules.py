@@ -39,6 +39,7 @@ RULES: list[tuple[str, str, str, str]] = [
     ("9.6/file", "the file", "states", ""),
     ("9.6/at-fault", "one that is at fault", "bad_states", ""),
     ("8/srv", "the answers of DNS", "srv", ""),
+    ("10.5/list", "what lists of Consul's keys say", "listings", ""),
 ]  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-"""Servers that are published in Consul, and found there (spec/registry.md 3), by the API of its agents over HTTP. Needs
-the extra `consul`."""
+"""Servers that are published in Consul, and found there (spec/registry.md 3, 10.4, 10.5), by the API of its agents over
+HTTP: as services of its catalog or, with a root, as keys. Needs the extra `consul`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from urllib.parse import quote
 
 from trunkcall.transport import parse_place
 
-from .asking import Answer, Asking, in_order, read_json
-from .place import LEASE, Account, Place, check_free
+from .asking import Answer, in_order, read_json
+from .consul_agent import RENEWS, WITHDRAWS_WITHIN, Agent, index_of
+from .consul_keys import KeyKeeping
+from .consul_keywatch import KeyLooking
+from .place import LEASE, ROOT, Account, Place, check_free
 from .record import MOST_BYTES, Record
 from .store import RegistryError, Watcher, Written
 from .view import Entry
 
-RENEWS = 3  # in a lease
-ANSWERS_WITHIN = 10.0  # seconds
-WAITS = 60  # seconds that Consul holds a question back while nothing changes; a sixteenth more at most
-LOOKS = 0.02  # seconds between two questions at least: each answer has all instances
-WITHDRAWS_WITHIN = 5.0  # seconds
 FORGOTTEN = 60  # seconds after which a server that is critical is deregistered
-MOST_ANSWER = 512 << 20  # bytes: an instance without its record has about 1 KiB
-MOST_SHORT = 1 << 20  # of other answers
 PIECE = 512  # bytes: the longest text of metadata
 PIECES = MOST_BYTES // (PIECE - 3) + 1  # of a record, in characters of up to four bytes
 NAMED = "trunkcall-"
@@ -35,80 +31,61 @@ _DECODER = json.JSONDecoder()
 
 
 class Consul:
-    """A registry in Consul, by an agent, which checks the servers that are published with it. It is a Store. Each
-    server that is published and each service that is watched has connections of its own."""
+    """A registry in Consul, by an agent. It is a Store. Each server that is published and each service that is watched
+    has connections of its own.
+
+    Without a root, servers are services of Consul's catalog, which the agent checks: for up to a thousand of a service.
+    With one they are keys under it, of which a watcher is told only the names and reads what is new."""
 
     def __init__(
         self,
         host: str,
         *,
+        root: str | None = None,
         lease: int = LEASE,
         tls: ssl.SSLContext | None = None,
         token: str = "",
     ) -> None:
         """- `host` is where the agent is, HOST:PORT.
-        - `lease` is for how many seconds a server counts that is not heard of.
+        - `root` is above all keys: names with slashes between them. None: servers are services of the catalog.
+        - `lease` is for how many seconds a server counts that is not heard of; with a root 20 at least.
         - `tls` is how clients connect; None: in the clear.
         - `token` is by which they may do what they ask for, if it is not empty.
 
         Raises ValueError."""
-        self.place = Place((host,), lease=lease)
+        self.place = Place((host,), ROOT if root is None else root, lease)
+        self.root = root
         self._tls = tls
-        self._headers = {"X-Consul-Token": token} if token else {}
+        self._token = token
 
-    def _asking(self) -> Asking:
-        asking = Asking(self.place.hosts, self._tls)
-        asking.headers.update(self._headers)
-        return asking
+    def _agent(self) -> Agent:
+        return Agent(self.place.hosts[0], self._tls, self._token)
 
     async def watch(self, service: str, watcher: Watcher, /) -> None:
         """See Source."""
-        looking = Looking(service)
         index = 0
-        async with self._asking() as asking:
+        async with self._agent() as agent:
+            looking = Looking(service) if self.root is None else KeyLooking(f"{self.root}/{service}/")
             while True:
                 began = asyncio.get_running_loop().time()
-                answer = await _ask_health(asking, service, index)
-                answer.check()
-                index = _index(answer, index)
-                if index:
-                    came, went = looking.look(answer)
-                    if not looking.told:
-                        watcher.all(came)
-                    elif came or went:
-                        watcher.change(came, went)
-                    looking.told = True
-                await asyncio.sleep(max(began + LOOKS - asyncio.get_running_loop().time(), 0))
+                index = await looking.ask(agent, index, watcher)
+                await asyncio.sleep(max(began + looking.between - asyncio.get_running_loop().time(), 0))
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
         """See Store."""
-        async with self._asking() as asking:
-            keeping = Keeping(asking, self.place.lease, records)
+        lease = self.place.lease
+        async with self._agent() as agent:
+            in_catalog = self.root is None
+            keeping = Keeping(agent, lease, records) if in_catalog else KeyKeeping(agent, self.place, records)
             try:
                 await keeping.put()
                 published()
                 while True:
-                    await asyncio.sleep(self.place.lease / RENEWS)
+                    await asyncio.sleep(lease / RENEWS)
                     await keeping.renew()
             except asyncio.CancelledError:
                 await keeping.withdraw()
                 raise
-
-
-async def _ask_health(asking: Asking, service: str, index: int) -> Answer:
-    # At first consistent, or a server that has just been started may tell of its past.
-    how = f"index={index}&wait={WAITS}s" if index else "consistent"
-    within = ANSWERS_WITHIN + (WAITS * 17 / 16 if index else 0)
-    return await asking.ask("GET", f"/v1/health/service/{quote(service)}?{how}", within=within, most=MOST_ANSWER)
-
-
-def _index(answer: Answer, before: int) -> int:
-    """What a good answer says is to be asked for next; 0 if it is not believed, because its index goes back."""
-    text = answer.headers.get("x-consul-index", "")
-    if not text.isdecimal() or len(text) > 20:
-        raise RegistryError(f"{answer.who} answered without an index")
-    index = int(text)
-    return max(index, 1) if index >= before else 0
 
 
 def pieces(data: bytes) -> dict[str, str]:
@@ -156,12 +133,29 @@ def _parts(data: bytes) -> list[bytes] | None:
 class Looking:
     """What a watcher knows of a service."""
 
+    between = 0.02  # seconds from one answer, which has all instances, to the next at least
+
     def __init__(self, service: str) -> None:
-        self.told = False
+        self._told = False
         self._service = service
         self._read: dict[bytes, _Instance] = {}  # by the digest of what was said of each
         self._known: dict[str, bytes] = {}
         self._account = Account()
+
+    async def ask(self, agent: Agent, index: int, watcher: Watcher) -> int:
+        """Has Consul tell all instances, once there is something newer than an index, and returns what is asked for
+        next; 0 is to begin anew. Raises OSError, RegistryError."""
+        answer = await agent.newer(f"health/service/{quote(self._service)}", index)
+        answer.check()
+        following = index_of(answer, index)
+        if following:
+            came, went = self.look(answer)
+            if not self._told:
+                watcher.all(came)
+            elif came or went:
+                watcher.change(came, went)
+            self._told = True
+        return following
 
     def look(self, answer: Answer) -> tuple[list[Entry], list[str]]:
         """What came or changed, and the ids of what went, of an answer. Raises RegistryError."""
@@ -214,14 +208,14 @@ class Looking:
 class Keeping:
     """What keeps records with an agent."""
 
-    def __init__(self, asking: Asking, lease: int, records: Sequence[Written]) -> None:
-        self._asking = asking
+    def __init__(self, agent: Agent, lease: int, records: Sequence[Written]) -> None:
+        self._agent = agent
         self._lease = lease
         self._records = records
         self._begun = False
 
-    async def _act(self, what: str, body: Any, within: float) -> None:
-        answer = await self._asking.ask("PUT", f"/v1/agent/{what}", body, within=within, most=MOST_SHORT)
+    async def _act(self, what: str, body: Any = None, within: float | None = None) -> None:
+        answer = await self._agent.put(f"agent/{what}", body, within=within)
         answer.check()
 
     async def put(self) -> None:
@@ -242,13 +236,12 @@ class Keeping:
                 "Check": check,
                 **_reached(one.record),
             }
-            await self._act("service/register?replace-existing-checks=true", body, ANSWERS_WITHIN)
-            await self._pass(one, ANSWERS_WITHIN)
+            await self._act("service/register?replace-existing-checks=true", body)
+            await self._pass(one)
 
     async def _check(self, one: Written) -> None:
         """Raises RegistryError if the agent has another server's record there that is alive."""
-        target = f"/v1/agent/health/service/id/{quote(one.record.key)}"
-        answer = await self._asking.ask("GET", target, within=ANSWERS_WITHIN, most=MOST_SHORT)
+        answer = await self._agent.get(f"agent/health/service/id/{quote(one.record.key)}")
         if answer.status == 404:
             return
         # Of one whose checks do not pass the agent answers 429 or 503, with the same.
@@ -261,8 +254,8 @@ class Keeping:
         if alive:
             check_free(one, data)
 
-    async def _pass(self, one: Written, within: float) -> None:
-        await self._act(f"check/pass/{quote(f'service:{one.record.key}')}", None, within)
+    async def _pass(self, one: Written, within: float | None = None) -> None:
+        await self._act(f"check/pass/{quote(f'service:{one.record.key}')}", within=within)
 
     async def renew(self) -> None:
         """Raises RegistryError if a record was lost."""
@@ -274,8 +267,7 @@ class Keeping:
 
     async def _is_own(self, one: Written, within: float) -> bool:
         """Whether the agent still has what was registered."""
-        target = f"/v1/agent/service/{quote(one.record.key)}"
-        answer = await self._asking.ask("GET", target, within=within, most=MOST_SHORT)
+        answer = await self._agent.get(f"agent/service/{quote(one.record.key)}", within=within)
         return answer.status != 404 and _meta(answer.value()) == one.data
 
     async def withdraw(self) -> None:
@@ -283,7 +275,7 @@ class Keeping:
         async with asyncio.timeout(WITHDRAWS_WITHIN):
             for one in self._records if self._begun else ():
                 if await self._is_own(one, WITHDRAWS_WITHIN):
-                    await self._act(f"service/deregister/{quote(one.record.key)}", None, WITHDRAWS_WITHIN)
+                    await self._act(f"service/deregister/{quote(one.record.key)}", within=WITHDRAWS_WITHIN)
 
 
 def _reached(record: Record) -> dict[str, Any]:

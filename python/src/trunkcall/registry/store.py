@@ -137,12 +137,12 @@ def _consul(rest: str) -> Store:
     from .place import read_place
 
     try:
-        if "," in rest or "/" in rest:
-            raise ValueError("there is one agent, and no root")
         place = read_place(rest)
+        if len(place.hosts) > 1:
+            raise ValueError("there is one agent")
     except ValueError as error:
-        raise ValueError(f"want consul:HOST:PORT?lease=SECONDS: {error}") from None
-    return Consul(place.hosts[0], lease=place.lease)
+        raise ValueError(f"want consul:HOST:PORT/ROOT?lease=SECONDS: {error}") from None
+    return Consul(place.hosts[0], root=place.root if "/" in rest else None, lease=place.lease)
 
 
 def _at_place(scheme: str, rest: str, make: Callable[..., Store]) -> Store:
@@ -178,7 +178,8 @@ def add_scheme(scheme: str, make: Callable[[str], Source]) -> None:
 
 def open_registry(name: str) -> Source:
     """Makes a registry by its name, SCHEME:REST: trunkcall:ADDRESS, file:FOLDER with an absolute path, srv:DOMAIN,
-    etcd: or zookeeper:HOST:PORT,…/ROOT?lease=SECONDS, consul:HOST:PORT?lease=SECONDS, or of a scheme that was added.
+    etcd: or zookeeper:HOST:PORT,…/ROOT?lease=SECONDS, consul:HOST:PORT/ROOT?lease=SECONDS, or of a scheme that was
+    added.
     Raises ValueError, which quotes the name and says what is wrong with it, also that an extra which it needs is not
     installed."""
     scheme, colon, rest = name.partition(":")

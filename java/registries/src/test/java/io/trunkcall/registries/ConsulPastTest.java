@@ -27,21 +27,20 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(120)
 final class ConsulPastTest {
   private static final Logger LOGGER = Logger.getLogger("io.trunkcall"); // or it would be collected
-  private static final String RUBBISH =
-      "[{\"Service\": {\"ID\": \"s/gone\", \"Meta\": {\"trunkcall-0\": \"{\"}}}]";
 
   private record Answer(String asked, String index, String body) {}
 
-  private static final List<Answer> ANSWERS =
-      List.of(
-          new Answer("consistent", "9", "[]"),
-          new Answer("index=9&wait=60s", "3", RUBBISH), // which is told of if it is taken
-          new Answer("consistent", "12", "[]"),
-          new Answer("index=12&wait=60s", "", ""), // a failure
-          new Answer("consistent", "2", "[]"));
+  private static List<Answer> answers(String question, String rubbish) {
+    return List.of(
+        new Answer(question + "consistent", "9", "[]"),
+        new Answer(question + "index=9&wait=60s", "3", rubbish), // which is told of if it is taken
+        new Answer(question + "consistent", "12", "[]"),
+        new Answer(question + "index=12&wait=60s", "", ""), // a failure
+        new Answer(question + "consistent", "2", "[]"));
+  }
 
   private final BlockingQueue<String> asked = new LinkedBlockingQueue<>();
-  private final Queue<Answer> answers = new ConcurrentLinkedQueue<>(ANSWERS);
+  private final Queue<Answer> answers = new ConcurrentLinkedQueue<>();
   private final Queue<String> logged = new ConcurrentLinkedQueue<>();
   private final Handler handler =
       new Handler() {
@@ -87,17 +86,28 @@ final class ConsulPastTest {
 
   @Test
   void itIsNotAskedForThat() throws Exception {
-    String name = "consul:127.0.0.1:" + agent.getAddress().getPort();
+    String rubbish = "[{\"Service\": {\"ID\": \"s/gone\", \"Meta\": {\"trunkcall-0\": \"{\"}}}]";
+    check("", answers("", rubbish));
+  }
+
+  @Test
+  void norWhereRecordsAreKeys() throws Exception {
+    check("/root", answers("keys&", "[\"root/s/gone\"]"));
+  }
+
+  private void check(String root, List<Answer> said) throws Exception {
+    answers.addAll(said);
+    String name = "consul:127.0.0.1:" + agent.getAddress().getPort() + root;
     try (Client client =
         Client.builder("registry:s")
             .resolver("registry", Registry.resolver(Registry.openStore(name)))
             .build()) {
       client.connect(); // which has it ask
-      for (Answer one : ANSWERS) {
+      for (Answer one : said) {
         assertEquals(one.asked, asked.take());
       }
       asked.take();
-      assertEquals(List.of(), logged.stream().filter(one -> one.contains("s/gone")).toList());
+      assertEquals(List.of(), logged.stream().filter(one -> one.contains("gone")).toList());
     }
   }
 }

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** An agent of Consul that is a server of its own, asked by its API over HTTP. */
-final class ConsulProcess extends HttpProcess {
+class ConsulProcess extends HttpProcess {
   private final Path program;
   private final int server = RegistryProcess.port();
   private final int serf = RegistryProcess.port();

@@ -14,6 +14,6 @@ final class ConsulTest extends StoresTest {
 
   @Override
   String wanted() {
-    return "consul:HOST:PORT?lease=SECONDS";
+    return "consul:HOST:PORT/ROOT?lease=SECONDS";
   }
 }

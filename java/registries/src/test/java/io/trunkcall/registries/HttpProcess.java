@@ -32,12 +32,20 @@ abstract class HttpProcess implements RegistryProcess {
   abstract boolean answers() throws Exception;
 
   String ask(String method, String path, String body) throws Exception {
+    return ask(method, path, body, "");
+  }
+
+  /** The same; {@code none}, unless that is empty, where nothing is found. */
+  String ask(String method, String path, String body, String none) throws Exception {
     HttpRequest request =
         HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path))
             .timeout(PATIENCE)
             .method(method, HttpRequest.BodyPublishers.ofString(body))
             .build();
     HttpResponse<String> answer = client.send(request, HttpResponse.BodyHandlers.ofString());
+    if (answer.statusCode() == 404 && !none.isEmpty()) {
+      return none;
+    }
     if (answer.statusCode() != 200) {
       throw new IOException(method + " " + path + ": " + answer.statusCode() + answer.body());
     }

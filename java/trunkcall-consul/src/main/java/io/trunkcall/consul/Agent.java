@@ -75,11 +75,16 @@ final class Agent {
     return send(request(what, within).GET().build(), within);
   }
 
+  /** Has something done, and is answered, whatever the status, as by {@link #get}. */
+  HttpResponse<InputStream> tell(String what, byte[] body, Duration within)
+      throws IOException, InterruptedException {
+    return send(
+        request(what, within).PUT(HttpRequest.BodyPublishers.ofByteArray(body)).build(), within);
+  }
+
   /** Has something done. Throws RegistryException if it was not. */
   void put(String what, byte[] body, Duration within) throws IOException, InterruptedException {
-    HttpRequest request =
-        request(what, within).PUT(HttpRequest.BodyPublishers.ofByteArray(body)).build();
-    HttpResponse<InputStream> answer = send(request, within);
+    HttpResponse<InputStream> answer = tell(what, body, within);
     try (InputStream said = answer.body()) {
       if (answer.statusCode() != OK) {
         throw refused(answer.statusCode(), said);

@@ -3,7 +3,6 @@ package io.trunkcall.consul;
 import io.trunkcall.registry.Place;
 import io.trunkcall.registry.Registry;
 import io.trunkcall.registry.Source;
-import java.util.Optional;
 
 /** Opens registries by their names, for {@link java.util.ServiceLoader}. */
 public final class ConsulScheme implements Registry.Scheme {
@@ -17,10 +16,14 @@ public final class ConsulScheme implements Registry.Scheme {
 
   @Override
   public Source open(String rest) {
-    Optional<Place> place = Place.parse(rest);
-    if (place.isEmpty() || place.get().hosts().size() > 1 || !place.get().root().isEmpty()) {
-      throw new IllegalArgumentException("want consul:HOST:PORT?lease=SECONDS");
-    }
-    return ConsulStore.builder(place.get().hosts().get(0)).lease(place.get().lease()).build();
+    Place place =
+        Place.parse(rest)
+            .filter(one -> one.hosts().size() == 1)
+            .orElseThrow(
+                () -> new IllegalArgumentException("want consul:HOST:PORT/ROOT?lease=SECONDS"));
+    return ConsulStore.builder(place.hosts().get(0))
+        .root(place.root())
+        .lease(place.lease())
+        .build();
   }
 }

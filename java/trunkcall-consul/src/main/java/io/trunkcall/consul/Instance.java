@@ -1,12 +1,9 @@
 package io.trunkcall.consul;
 
 import com.fasterxml.jackson.core.JsonEncoding;
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonFactoryBuilder;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
-import io.trunkcall.registry.RegistryException;
 import io.trunkcall.registry.Written;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -28,13 +25,6 @@ record Instance(String id, Map<String, String> meta, boolean critical) {
   private static final int PIECE = 512; // bytes of the longest value of Consul's metadata
   private static final int MOST_PIECES = 64;
   private static final Duration FORGOTTEN = Duration.ofSeconds(60); // Consul's least
-
-  static final JsonFactory JSON =
-      new JsonFactoryBuilder()
-          // Names that others make up stay out of what the whole process keeps.
-          .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
-          .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
-          .build();
 
   static String key(Written record) {
     return record.toString();
@@ -81,7 +71,7 @@ record Instance(String id, Map<String, String> meta, boolean critical) {
   /** What a record is registered with. */
   static byte[] registration(Written record, Duration lease) throws IOException {
     ByteArrayOutputStream to = new ByteArrayOutputStream();
-    try (JsonGenerator json = JSON.createGenerator(to, JsonEncoding.UTF8)) {
+    try (JsonGenerator json = Answer.JSON.createGenerator(to, JsonEncoding.UTF8)) {
       json.writeStartObject();
       json.writeStringField("ID", key(record));
       json.writeStringField("Name", record.record().service());
@@ -125,7 +115,7 @@ record Instance(String id, Map<String, String> meta, boolean critical) {
     String id = "";
     Map<String, String> meta = new HashMap<>();
     boolean critical = false;
-    expect(json, JsonToken.START_OBJECT);
+    Answer.expect(json, JsonToken.START_OBJECT);
     while (json.nextToken() == JsonToken.FIELD_NAME) {
       String name = json.currentName();
       JsonToken value = json.nextToken();
@@ -172,12 +162,5 @@ record Instance(String id, Map<String, String> meta, boolean critical) {
       }
     }
     return critical;
-  }
-
-  /** Throws RegistryException if the parser stands at something else. */
-  static void expect(JsonParser json, JsonToken want) throws RegistryException {
-    if (json.currentToken() != want) {
-      throw new RegistryException("Consul's answer is not what it documents");
-    }
   }
 }

@@ -80,7 +80,7 @@ final class InstanceKeeping {
       if (!found || !type.contains("json")) {
         throw Agent.refused(status, body);
       }
-      try (JsonParser json = Instance.JSON.createParser(body)) {
+      try (JsonParser json = Answer.JSON.createParser(body)) {
         json.nextToken();
         return Instance.read(json);
       }

@@ -1,0 +1,155 @@
+package consul
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/trunkcall/trunkcall/go/registry"
+)
+
+const (
+	oneByOne = 50        // new records that are asked for so; of more all are
+	maxValue = 512 << 10 // bytes of a key's value, Consul's own bound
+)
+
+// keyLooking watches a service whose records are keys: it has their names told, and asks for the records of new ones.
+type keyLooking struct {
+	listing
+
+	store  *Store
+	prefix string
+}
+
+// ask has Consul tell the names, once there is something newer than index, and returns what is asked for next; 0 is to
+// begin anew.
+func (l *keyLooking) ask(ctx context.Context, index uint64, w *registry.Watcher) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, waits+longer)
+	defer cancel()
+	asked := newer(index)
+	asked.Set("keys", "")
+	answer, err := l.store.request(ctx, "kv/"+l.prefix, asked)
+	if err != nil {
+		return 0, err
+	}
+	next, tells, err := indexOf(answer, index)
+	var fresh []string
+	if err == nil && tells {
+		fresh, err = l.names(answer)
+	}
+	_ = answer.Body.Close() // before what follows, which takes the same connection if this has been read to its end
+	if err != nil || !tells {
+		return next, err
+	}
+	if len(fresh) > oneByOne {
+		err = l.readAll(ctx, fresh)
+	} else {
+		for i := 0; i < len(fresh) && err == nil; i++ {
+			err = l.readOne(ctx, fresh[i])
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	first := !l.begun
+	went := l.end()
+	switch {
+	case first:
+		w.All(l.came)
+	case len(l.came)+len(went) > 0:
+		w.Change(l.came, went)
+	}
+	return next, nil
+}
+
+// names reads the keys that there are, and returns the names that are new.
+func (l *keyLooking) names(answer *http.Response) (fresh []string, err error) {
+	l.begin()
+	var text []byte
+	for d, err := range values(listIn(answer)) {
+		if err != nil {
+			return nil, err
+		}
+		value, err := d.ReadValue()
+		if err == nil {
+			text, err = jsontext.AppendUnquote(text[:0], value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
+		}
+		name, ok := bytes.CutPrefix(text, []byte(l.prefix))
+		if !ok {
+			continue
+		}
+		wanted, err := l.take(name)
+		if err != nil {
+			return nil, err
+		}
+		if wanted {
+			fresh = append(fresh, string(name))
+		}
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return fresh, err
+}
+
+func (l *keyLooking) readOne(ctx context.Context, name string) error {
+	answer, err := l.store.request(ctx, "kv/"+l.prefix+name, url.Values{"raw": {""}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	data, err := io.ReadAll(io.LimitReader(answer.Body, maxValue+1))
+	if err != nil || answer.StatusCode == http.StatusNotFound { // it has gone by now
+		return err
+	}
+	return l.put(name, data)
+}
+
+func (l *keyLooking) readAll(ctx context.Context, fresh []string) error {
+	wanted := make(map[string]bool, len(fresh))
+	for _, name := range fresh {
+		wanted[name] = true
+	}
+	answer, err := l.store.request(ctx, "kv/"+l.prefix, url.Values{"recurse": {""}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	for d, err := range values(listIn(answer)) {
+		if err != nil {
+			return err
+		}
+		var one struct{ Key, Value string }
+		var data []byte
+		if err = json.UnmarshalDecode(d, &one); err == nil {
+			data, err = base64.StdEncoding.DecodeString(one.Value)
+		}
+		if err != nil {
+			return fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
+		}
+		if name := strings.TrimPrefix(one.Key, l.prefix); wanted[name] {
+			delete(wanted, name)
+			if err := l.put(name, data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// listIn is the list that an answer has; where there is nothing, Consul says so.
+func listIn(answer *http.Response) io.Reader {
+	if answer.StatusCode == http.StatusNotFound {
+		return strings.NewReader("[]")
+	}
+	return answer.Body
+}

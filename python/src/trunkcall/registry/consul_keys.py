@@ -1,0 +1,151 @@
+"""Publishes servers as keys of Consul, which a session holds (spec/registry.md 10.5)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from .asking import in_order, read_json
+from .consul_agent import ANSWERS_WITHIN, MOST_ANSWER, WITHDRAWS_WITHIN, Agent
+from .consul_keywatch import Pair, pairs
+from .consul_listing import id_in, name_of
+from .place import Place, check_free
+from .store import RegistryError, Written
+
+LEAST_TTL = 10  # seconds, of a session; Consul ends it when twice its time has passed
+LOCK_DELAY = "1ms"  # 0 is 15 s
+IN_TRANSACTION = 30  # operations, of which Consul allows 64
+MOST_WRITTEN = 256 << 10  # characters of values in a transaction, whose text Consul bounds at 512 KiB
+_SESSION = re.compile(r"[0-9A-Za-z-]{1,64}")
+
+_Operation = dict[str, Any]
+
+
+class KeyKeeping:
+    """What keeps records as keys."""
+
+    def __init__(self, agent: Agent, place: Place, records: Sequence[Written]) -> None:
+        self._agent = agent
+        self._root = place.root
+        self._lease = place.lease
+        self._records = records
+        self._session = ""
+
+    def _key(self, one: Written) -> str:
+        return f"{self._root}/{one.record.service}/{name_of(one.record.id, one.data)}"
+
+    async def put(self) -> None:
+        """Writes the records by a new session. Raises RegistryError where another server is published."""
+        replaced = [await self._replaced(one) for one in self._records]
+        self._session = await self._begin()
+        writing = ([*before, self._lock(one)] for before, one in zip(replaced, self._records, strict=True))
+        for operations in in_transactions(writing):
+            await self._commit(operations)
+
+    async def _replaced(self, one: Written) -> list[_Operation]:
+        """Deletes what stands there of a record's id. Raises RegistryError where that is another server's."""
+        above = f"{self._root}/{one.record.service}/"
+        found: list[_Operation] = []
+        for pair in await self._standing(one):
+            if self._counts(one, pair):
+                check_free(one, pair.data)
+            if id_in(pair.key.removeprefix(above)) == one.record.id:  # else it is rubbish beside it
+                found.append({"KV": {"Verb": "delete-cas", "Key": pair.key, "Index": pair.index}})
+        return found
+
+    async def _standing(self, one: Written, within: float | None = None) -> list[Pair]:
+        """What there is of a record's id."""
+        what = f"kv/{quote(f'{self._root}/{one.record.key}/')}?recurse&consistent"
+        answer = await self._agent.get(what, within=within, most=MOST_ANSWER)
+        found: list[Pair] = []
+        for some in pairs(answer):
+            found += some
+            await asyncio.sleep(0)
+        return found
+
+    def _counts(self, one: Written, pair: Pair) -> bool:
+        """Whether what stands at a key is what its name says."""
+        return pair.key == f"{self._root}/{one.record.service}/{name_of(one.record.id, pair.data)}"
+
+    async def _begin(self) -> str:
+        """A session. It is not bound to the agent's own health, which others doubt sooner than the server."""
+        body: dict[str, Any] = {
+            "Name": "trunkcall",
+            "Behavior": "delete",
+            "LockDelay": LOCK_DELAY,
+            "TTL": f"{max((self._lease + 1) // 2, LEAST_TTL)}s",
+            "NodeChecks": [],
+            "Checks": [],
+        }
+        answer = await self._agent.put("session/create", body)
+        try:
+            session = answer.value()["ID"]
+            if not _SESSION.fullmatch(session):
+                raise ValueError(f"the session {session!r}")
+        except (LookupError, TypeError, ValueError) as error:
+            raise in_order("Consul", error) from None
+        return str(session)
+
+    def _lock(self, one: Written) -> _Operation:
+        value = b64encode(one.data).decode()
+        return {"KV": {"Verb": "lock", "Key": self._key(one), "Value": value, "Session": self._session}}
+
+    async def _commit(self, operations: list[_Operation]) -> None:
+        answer = await self._agent.put("txn", operations)
+        if answer.status != 409:
+            answer.check()
+            return
+        try:
+            said = [str(one["What"]) for one in read_json(answer.who, answer.data)["Errors"]]
+        except (LookupError, TypeError) as error:
+            raise in_order("Consul", error) from None
+        raise RegistryError(": ".join([f"Consul refuses to write {operations[-1]['KV']['Key']}", *said]))
+
+    async def renew(self) -> None:
+        """Raises RegistryError if the session is over, or a record was lost."""
+        within = min(float(self._lease), ANSWERS_WITHIN)
+        answer = await self._agent.put(f"session/renew/{self._session}", within=within)
+        if answer.status == 404:
+            raise RegistryError("the session is over")
+        answer.check()
+        for one in self._records:
+            self._check(one, await self._standing(one, within))
+
+    def _check(self, one: Written, there: Iterable[Pair]) -> None:
+        """Raises RegistryError if a record is not the first of its id, which is the one that counts: it is gone, or
+        another was written at the same time."""
+        above = f"{self._root}/{one.record.service}/"
+        first = next((pair for pair in there if id_in(pair.key.removeprefix(above)) == one.record.id), None)
+        if first is not None and self._counts(one, first):
+            check_free(one, first.data)
+            if first.data == one.data:
+                return
+        raise RegistryError(f"{one.record.key} was removed, or written by somebody else")
+
+    async def withdraw(self) -> None:
+        """Ends the session, and with it goes what it holds. Raises RegistryError, OSError."""
+        if self._session:
+            answer = await self._agent.put(f"session/destroy/{self._session}", within=WITHDRAWS_WITHIN)
+            answer.check()
+
+
+def in_transactions(groups: Iterable[list[_Operation]]) -> Iterator[list[_Operation]]:
+    """Operations as they are carried out together: those of a group, unless there are too many."""
+    held: list[_Operation] = []
+    for group in groups:
+        for at in range(0, len(group), IN_TRANSACTION):
+            part = group[at : at + IN_TRANSACTION]
+            if held and (len(held) + len(part) > IN_TRANSACTION or _written(held) + _written(part) > MOST_WRITTEN):
+                yield held
+                held = []
+            held = [*held, *part]
+    if held:
+        yield held
+
+
+def _written(operations: Iterable[_Operation]) -> int:
+    return sum(len(one["KV"].get("Value", "")) for one in operations)
