@@ -19,6 +19,7 @@ import (
 const (
 	oneByOne = 50        // new records that are asked for so; of more all are
 	maxValue = 512 << 10 // bytes of a key's value, Consul's own bound
+	mostNew  = 100_000   // as of entries (spec/registry.md 10.1)
 )
 
 // keyLooking watches a service whose records are keys: it has their names told, and asks for the records of new ones.
@@ -96,13 +97,16 @@ func (l *keyLooking) names(answer *http.Response) (fresh []string, err error) {
 		if wanted {
 			fresh = append(fresh, string(name))
 		}
+		if len(fresh) > mostNew {
+			return nil, fmt.Errorf("more than %d new keys under %s", mostNew, l.prefix)
+		}
 	}
 	_, err = io.Copy(io.Discard, answer.Body)
 	return fresh, err
 }
 
 func (l *keyLooking) readOne(ctx context.Context, name string) error {
-	answer, err := l.store.request(ctx, "kv/"+l.prefix+name, url.Values{"raw": {""}})
+	answer, err := l.store.request(ctx, "kv/"+l.prefix+name, url.Values{"raw": {""}, "consistent": {""}})
 	if err != nil {
 		return err
 	}
@@ -119,7 +123,7 @@ func (l *keyLooking) readAll(ctx context.Context, fresh []string) error {
 	for _, name := range fresh {
 		wanted[name] = true
 	}
-	answer, err := l.store.request(ctx, "kv/"+l.prefix, url.Values{"recurse": {""}})
+	answer, err := l.store.request(ctx, "kv/"+l.prefix, url.Values{"recurse": {""}, "consistent": {""}})
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ from .kit import Ended, Watching, answering, failure, http, of_json, spoilt
 
 PREFIX = f"root/{SERVICE}/"
 LIST = f"/v1/kv/{PREFIX}?keys&"
-ALL = f"/v1/kv/{PREFIX}?recurse"
+ALL = f"/v1/kv/{PREFIX}?recurse&consistent"
 
 
 def record(ident: str, port: int = 9) -> bytes:
@@ -63,9 +63,9 @@ class Standing:
         names = sorted(self.there)
         if how.startswith("keys"):
             return self._list([PREFIX + one for one in names])
-        if how == "recurse":
+        if how == "recurse&consistent":
             return self._list([pair(PREFIX + one, self.there[one]) for one in names if one not in self.gone])
-        assert how == "raw"
+        assert how == "raw&consistent"
         return http(b"", "404 Not Found") if wanted in self.gone else http(self.there[wanted] or b"")
 
     def _list(self, found: list[Any]) -> bytes:
@@ -143,7 +143,8 @@ def test_records_are_asked_for_one_by_one_or_if_they_are_many_all_together() -> 
         few = [f"few-{number}" for number in range(ONE_BY_ONE)]
         standing.put(*few)
         assert set((await ask()).there) == set(few)
-        assert len(standing.asked) == 1 + ONE_BY_ONE and all(one.endswith("?raw") for one in standing.asked[1:])
+        assert len(standing.asked) == 1 + ONE_BY_ONE
+        assert all(one.endswith("?raw&consistent") for one in standing.asked[1:])
         standing.asked.clear()
         many = [f"many-{number}" for number in range(ONE_BY_ONE + 1)]
         standing.put(*many)
@@ -219,7 +220,8 @@ def test_rubbish_between_the_names_of_an_id_does_not_part_them() -> None:
         standing.there[f"{first}-"] = b""
         for _ in range(2):  # new, and known
             assert set((await ask()).there) == {"a", f"consul:{first}-"}
-            assert [one for one in standing.asked if one.endswith("?raw")] == [f"/v1/kv/{PREFIX}{first}?raw"]
+            read = [one for one in standing.asked if one.endswith("?raw&consistent")]
+            assert read == [f"/v1/kv/{PREFIX}{first}?raw&consistent"]
             standing.put()
 
     asking(test)

@@ -77,14 +77,14 @@ class KeyLooking:
         return fresh
 
     async def _read(self, agent: Agent, name: str) -> None:
-        answer = await agent.get(f"kv/{quote(self._prefix + name)}?raw", most=MOST_ANSWER)
+        answer = await agent.get(f"kv/{quote(self._prefix + name)}?raw&consistent", most=MOST_ANSWER)
         if answer.status != 404:  # else it has gone by now
             answer.check()
             self._listing.put(name, answer.data)
 
     async def _read_all(self, agent: Agent, fresh: list[str]) -> None:
         wanted = set(fresh)
-        answer = await agent.get(f"kv/{quote(self._prefix)}?recurse", most=MOST_ANSWER)
+        answer = await agent.get(f"kv/{quote(self._prefix)}?recurse&consistent", most=MOST_ANSWER)
         for some in pairs(answer):
             for pair in some:
                 name = pair.key.removeprefix(self._prefix)

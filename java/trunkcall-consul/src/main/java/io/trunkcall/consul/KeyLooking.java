@@ -90,7 +90,8 @@ final class KeyLooking {
   }
 
   private void readOne(String name) throws IOException, InterruptedException {
-    HttpResponse<InputStream> answer = agent.get("kv/" + prefix + name + "?raw", Agent.ANSWERED);
+    HttpResponse<InputStream> answer =
+        agent.get("kv/" + prefix + name + "?raw&consistent", Agent.ANSWERED);
     try (InputStream body = answer.body()) {
       int status = answer.statusCode();
       if (status == Agent.OK) {
@@ -102,7 +103,7 @@ final class KeyLooking {
   }
 
   private void readAll(Set<String> wanted) throws IOException, InterruptedException {
-    HttpResponse<InputStream> answer = agent.get("kv/" + prefix + "?recurse", answered);
+    HttpResponse<InputStream> answer = agent.get("kv/" + prefix + "?recurse&consistent", answered);
     try (InputStream body = answer.body()) {
       int status = answer.statusCode();
       if (status == Agent.NOT_FOUND) { // they have gone by now

@@ -33,7 +33,7 @@ final class KeyLookingTest {
   private static final String NAMES = "GET kv/r/s/?keys";
   private static final String FIRST = "GET kv/r/s/?keys&consistent";
   private static final String AGAIN = "GET kv/r/s/?keys&index=7&wait=60s";
-  private static final String ALL = "GET kv/r/s/?recurse";
+  private static final String ALL = "GET kv/r/s/?recurse&consistent";
 
   private PlayedAgent played;
 
@@ -144,10 +144,14 @@ final class KeyLookingTest {
   @Test
   void recordsAreAskedForOneByOne() throws Exception {
     played.on(FIRST, 200, names(List.of("r/s/", key("a"), key("b"), "r/s/?\\u0000/ü", "r/q")));
-    played.on("GET " + "kv/" + key("a") + "?raw", 200, record("a")); // and b has gone
+    played.on("GET " + "kv/" + key("a") + "?raw&consistent", 200, record("a")); // and b has gone
     assertEquals(List.of("a"), found());
     assertEquals(
-        List.of(FIRST, "GET kv/" + key("a") + "?raw", "GET kv/" + key("b") + "?raw", AGAIN),
+        List.of(
+            FIRST,
+            "GET kv/" + key("a") + "?raw&consistent",
+            "GET kv/" + key("b") + "?raw&consistent",
+            AGAIN),
         asked(4));
   }
 
