@@ -95,18 +95,28 @@ func (s *Store) Keep(ctx context.Context, records []registry.Written, published 
 		return err
 	}
 	published()
+	return s.hold(ctx, func() error {
+		for i := range records {
+			if err := s.renew(ctx, &records[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() error { return s.withdraw(ctx, records) })
+}
+
+// hold renews what is published until ctx is over; then it withdraws it.
+func (s *Store) hold(ctx context.Context, renew, withdraw func() error) error {
 	each := time.NewTicker(s.lease / renewals)
 	defer each.Stop()
 	for {
 		select {
 		case <-each.C:
 		case <-ctx.Done():
-			return s.withdraw(ctx, records)
+			return withdraw()
 		}
-		for i := range records {
-			if err := s.renew(ctx, &records[i]); err != nil && ctx.Err() == nil {
-				return err
-			}
+		if err := renew(); err != nil && ctx.Err() == nil {
+			return err
 		}
 	}
 }

@@ -46,18 +46,9 @@ func (s *Store) keepKeys(ctx context.Context, records []registry.Written, publis
 		return err
 	}
 	published()
-	each := time.NewTicker(s.lease / renewals)
-	defer each.Stop()
-	for {
-		select {
-		case <-each.C:
-		case <-ctx.Done():
-			return s.end(ctx, session)
-		}
-		if err := s.renewKeys(ctx, records, session); err != nil && ctx.Err() == nil {
-			return err
-		}
-	}
+	return s.hold(ctx,
+		func() error { return s.renewKeys(ctx, records, session) },
+		func() error { return s.end(ctx, session) })
 }
 
 func (s *Store) begin(ctx context.Context) (string, error) {
