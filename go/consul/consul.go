@@ -24,6 +24,7 @@ const (
 	forgotten    = 60 * time.Second // after which an instance that is critical is removed: Consul's least
 
 	answersWithin = 10 * time.Second
+	leastAnswer   = time.Second // that an answer to a renewal may take
 	withdrawsIn   = 5 * time.Second
 )
 
@@ -55,6 +56,7 @@ type Store struct {
 	root   string // "": the catalog
 	lease  time.Duration
 	own    bool // nobody else uses the HTTP client
+	now    func() time.Time
 }
 
 var _ registry.Store = (*Store)(nil)
@@ -69,7 +71,7 @@ func New(config *api.Config, o Options) (*Store, error) {
 	if o.Lease == 0 {
 		o.Lease = defaultLease
 	}
-	s := &Store{config: *config, root: o.Root, lease: o.Lease, own: config.HttpClient == nil}
+	s := &Store{config: *config, root: o.Root, lease: o.Lease, own: config.HttpClient == nil, now: time.Now}
 	var err error
 	s.client, err = api.NewClient(&s.config) // which completes it
 	return s, err

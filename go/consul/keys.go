@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,6 +16,7 @@ import (
 // Consul's bounds of a session's time, behind whose end it waits as long again (spec/registry.md 10.5).
 const (
 	leastTTL  = 10 * time.Second
+	untilOver = 2
 	lockDelay = time.Millisecond // 0 is 15 s
 
 	// A transaction ends behind the record with which it has so much. Consul takes 64 operations, of 512 KiB in base64.
@@ -45,10 +46,25 @@ func (s *Store) keepKeys(ctx context.Context, records []registry.Written, publis
 		}
 		return err
 	}
+	good := s.now() // when all was last known to be as it should
 	published()
-	return s.hold(ctx,
-		func() error { return s.renewKeys(ctx, records, session) },
-		func() error { return s.end(ctx, session) })
+	return s.hold(ctx, func() error {
+		asked := s.now()
+		lost, err := s.renewKeys(ctx, records, session)
+		if lost == nil && err == nil {
+			good = asked
+		}
+		// The session may have outlived what keeps Consul from answering: a leader that is elected, an agent that starts.
+		if lost == nil && s.now().Sub(good) < untilOver*s.ttl() {
+			return nil
+		}
+		return errors.Join(lost, err)
+	}, func() error { return s.end(ctx, session) })
+}
+
+// ttl is the time of a session.
+func (s *Store) ttl() time.Duration {
+	return max((s.lease+time.Second)/2, leastTTL).Truncate(time.Second)
 }
 
 func (s *Store) begin(ctx context.Context) (string, error) {
@@ -56,7 +72,7 @@ func (s *Store) begin(ctx context.Context) (string, error) {
 	defer cancel()
 	wanted := &api.SessionEntry{
 		Name: "trunkcall", Behavior: api.SessionBehaviorDelete, LockDelay: lockDelay,
-		TTL: max((s.lease+time.Second)/2, leastTTL).Truncate(time.Second).String(),
+		TTL: s.ttl().String(),
 	}
 	// Not bound to the agent's own health, which others doubt sooner than the server.
 	session, _, err := s.client.Session().CreateNoChecks(wanted, (&api.WriteOptions{}).WithContext(ctx))
@@ -71,46 +87,58 @@ func (s *Store) end(ctx context.Context, session string) error {
 	return err
 }
 
-// standing is what there is of a record's id, in the order of which watchers take the first. What others have put beside
-// it is left out.
-func (s *Store) standing(ctx context.Context, w *registry.Written, within time.Duration) (api.KVPairs, error) {
-	q, cancel := query(ctx, within)
+// standing has what there is of a record's id read, in the order of which watchers take the first. What others have put
+// beside it is left out.
+func (s *Store) standing(ctx context.Context, w *registry.Written, within time.Duration, each func(*pair) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	q.RequireConsistent = true
-	found, _, err := s.client.KV().List(s.above(w)+w.ID+"/", q)
-	return slices.DeleteFunc(found, func(one *api.KVPair) bool {
-		return one == nil || !nameForm.MatchString(strings.TrimPrefix(one.Key, s.above(w)))
-	}), err
+	above := s.above(w)
+	answer, err := s.request(ctx, "kv/"+above+w.ID+"/", url.Values{"recurse": {""}, "consistent": {""}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	for one, err := range pairs(answer) {
+		if err != nil {
+			return err
+		}
+		if id, ok := idIn(strings.TrimPrefix(one.Key, above)); ok && id == w.ID {
+			if err := each(&one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // replaces says why a record may not take the place of what stands at a key of its id.
-func (s *Store) replaces(w *registry.Written, pair *api.KVPair) error {
-	if pair.Key != s.above(w)+nameOf(w.ID, pair.Value) {
+func (s *Store) replaces(w *registry.Written, there *pair) error {
+	if there.Key != s.above(w)+nameOf(w.ID, there.Value) {
 		return nil // rubbish, whatever it is
 	}
-	return w.Replaces(pair.Value)
+	return w.Replaces(there.Value)
 }
 
-// look is what stands where the records will, unless that is another server's.
-func (s *Store) look(ctx context.Context, records []registry.Written) ([]api.KVPairs, error) {
-	all := make([]api.KVPairs, len(records))
+// look is what stands where the records will, without its values, unless that is another server's.
+func (s *Store) look(ctx context.Context, records []registry.Written) ([][]pair, error) {
+	all := make([][]pair, len(records))
 	for i := range records {
-		there, err := s.standing(ctx, &records[i], answersWithin)
+		err := s.standing(ctx, &records[i], answersWithin, func(there *pair) error {
+			if len(all[i]) == mostKeys {
+				return fmt.Errorf("more than %d keys of %s", mostKeys, records[i].Key())
+			}
+			all[i] = append(all[i], pair{Key: there.Key, ModifyIndex: there.ModifyIndex})
+			return s.replaces(&records[i], there)
+		})
 		if err != nil {
 			return nil, err
 		}
-		for _, pair := range there {
-			if err := s.replaces(&records[i], pair); err != nil {
-				return nil, err
-			}
-		}
-		all[i] = there
 	}
 	return all, nil
 }
 
 // putKeys writes the records in place of what stands there.
-func (s *Store) putKeys(ctx context.Context, records []registry.Written, there []api.KVPairs, session string) error {
+func (s *Store) putKeys(ctx context.Context, records []registry.Written, there [][]pair, session string) error {
 	var operations api.TxnOps
 	size := 0
 	commit := func() error {
@@ -120,15 +148,15 @@ func (s *Store) putKeys(ctx context.Context, records []registry.Written, there [
 	}
 	for i := range records {
 		w := &records[i]
-		for _, pair := range there[i] {
-			operations = append(operations, operation(api.KVDeleteCAS, &api.KVTxnOp{Key: pair.Key, Index: pair.ModifyIndex}))
+		for _, one := range there[i] {
+			operations = append(operations, s.operation(api.KVDeleteCAS, &api.KVTxnOp{Key: one.Key, Index: one.ModifyIndex}))
 			if len(operations) == maxTxn-1 { // of rubbish that somebody has put there
 				if err := commit(); err != nil {
 					return err
 				}
 			}
 		}
-		operations = append(operations, operation(api.KVLock, &api.KVTxnOp{Key: s.keyOf(w), Value: w.Data, Session: session}))
+		operations = append(operations, s.operation(api.KVLock, &api.KVTxnOp{Key: s.keyOf(w), Value: w.Data, Session: session}))
 		if size += len(w.Data); len(operations) >= inTxn || size >= sizeTxn || i == len(records)-1 {
 			if err := commit(); err != nil {
 				return err
@@ -138,8 +166,9 @@ func (s *Store) putKeys(ctx context.Context, records []registry.Written, there [
 	return nil
 }
 
-func operation(verb api.KVOp, what *api.KVTxnOp) *api.TxnOp {
-	what.Verb = verb
+// operation is one of a transaction, whose namespace that does not say.
+func (s *Store) operation(verb api.KVOp, what *api.KVTxnOp) *api.TxnOp {
+	what.Verb, what.Namespace, what.Partition = verb, s.config.Namespace, s.config.Partition
 	return &api.TxnOp{KV: what}
 }
 
@@ -159,42 +188,49 @@ func (s *Store) commit(ctx context.Context, operations api.TxnOps) error {
 	return errors.New(strings.Join(said, ": "))
 }
 
-// renewKeys says that the server is alive. It fails if the session is over, or a record is lost.
-func (s *Store) renewKeys(ctx context.Context, records []registry.Written, session string) error {
-	within := min(s.lease, answersWithin)
+// renewKeys says that the server is alive, and looks whether its records are there: why one is lost, or why that is not
+// known.
+func (s *Store) renewKeys(ctx context.Context, records []registry.Written, session string) (lost, failed error) {
+	within := min(max(s.lease/renewals, leastAnswer), answersWithin)
 	q, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	entry, _, err := s.client.Session().Renew(session, (&api.WriteOptions{}).WithContext(q))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if entry == nil {
-		return errors.New("the session is over")
+		return errors.New("the session is over"), nil
 	}
 	for i := range records {
 		w := &records[i]
-		there, err := s.standing(ctx, w, within)
+		var first *pair // the one that counts
+		err := s.standing(ctx, w, within, func(there *pair) error {
+			if first == nil {
+				first = there
+			}
+			return nil
+		})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := s.check(w, there); err != nil {
-			return err
+		if err := s.check(w, first); err != nil {
+			return err, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-// check reports that a record is not the first that stands there of its id, which is the one that counts.
-func (s *Store) check(w *registry.Written, there api.KVPairs) error {
-	if len(there) == 0 || there[0].Key != s.keyOf(w) {
-		for _, pair := range there {
-			if err := s.replaces(w, pair); err != nil {
-				return err // who has written at the same time
-			}
-		}
+// check reports that a record is not the one that counts of its id, which is nil if there is none.
+func (s *Store) check(w *registry.Written, counts *pair) error {
+	switch {
+	case counts == nil:
 		return fmt.Errorf("%s is gone", w.Key())
-	}
-	if string(there[0].Value) != string(w.Data) {
+	case counts.Key != s.keyOf(w):
+		if err := s.replaces(w, counts); err != nil {
+			return err // who has written at the same time
+		}
+		return fmt.Errorf("%s is gone, or hidden by %s", w.Key(), counts.Key)
+	case string(counts.Value) != string(w.Data):
 		return fmt.Errorf("%s was written by somebody else", w.Key())
 	}
 	return nil

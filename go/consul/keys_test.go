@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go/registry"
 )
@@ -173,7 +174,8 @@ func TestARecordThatIsLostIsTold(t *testing.T) {
 	}{
 		{"the session is over", "", nil},
 		{"s/i is gone", renewed, []any{}},
-		{"s/i is gone", renewed, []any{rubbish, pair(ours)}}, // which hides it
+		{"s/i is gone, or hidden by root/v1/s/i/0000000000000000", renewed, []any{rubbish, pair(ours)}},
+		{"s/i is gone", renewed, []any{map[string]any{"Key": "root/v1/s/i/j/0000000000000000"}}},
 		{"s/i was written by somebody else", renewed, []any{overwritten}},
 		{"another server is published under this id, at " + theirs.Addresses[0], renewed, []any{pair(theirs), pair(ours)}},
 	} {
@@ -197,6 +199,59 @@ func TestARecordThatIsLostIsTold(t *testing.T) {
 		err := store.Keep(t.Context(), []registry.Written{ours}, func() { published = true })
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, want %s", err, test.want)
+		}
+	}
+}
+
+// Consul may have no leader for a while, or the agent be started anew: a session that lives on is renewed, and not replaced.
+func TestASessionOutlivesRenewalsThatFail(t *testing.T) {
+	w := registry.Written{Record: registry.Record{Service: "s", ID: "i", Addresses: []string{"a:1"}}, Data: []byte("{}")}
+	there := []any{map[string]any{"Key": "root/v1/s/" + nameOf("i", w.Data), "Value": w.Data}}
+	for _, test := range []struct {
+		what  string        // that fails
+		since time.Duration // the last that went well, at the third that fails
+		asked int           // how often until it was given up
+		want  string
+	}{
+		{"session/renew/", 19 * time.Second, 5, "the session is over"},
+		{"session/renew/", 20 * time.Second, 4, "response code: 500"},
+		{"kv/", 19 * time.Second, 5, "is gone"},
+		{"kv/", 20 * time.Second, 4, "No cluster leader"},
+	} {
+		var asked, written int
+		var published, lost bool
+		clock := time.Now()
+		store := agentOf(t, func(w http.ResponseWriter, r *http.Request) {
+			path := strings.TrimPrefix(r.URL.Path, "/v1/")
+			fails := published && strings.HasPrefix(path, test.what)
+			if fails {
+				asked++
+				lost = asked == 5
+			}
+			switch {
+			case fails && asked >= 2 && !lost: // the first goes well
+				if asked == 4 {
+					clock = clock.Add(test.since)
+				}
+				http.Error(w, "No cluster leader", http.StatusInternalServerError)
+			case path == "session/create":
+				_, _ = io.WriteString(w, `{"ID": "one"}`)
+			case path == "txn":
+				written++
+				_, _ = io.WriteString(w, `{"Results": []}`)
+			case path == "session/renew/one" && (!lost || !fails):
+				_, _ = io.WriteString(w, `[{"ID": "one"}]`)
+			case strings.HasPrefix(path, "kv/") && published && !lost:
+				_ = json.NewEncoder(w).Encode(there)
+			default:
+				http.NotFound(w, r)
+			}
+		})
+		store.lease = 3 * 1e6 // three milliseconds: it renews at once
+		store.now = func() time.Time { return clock }
+		err := store.Keep(t.Context(), []registry.Written{w}, func() { published = true })
+		if err == nil || !strings.Contains(err.Error(), test.want) || asked != test.asked || written != 1 {
+			t.Errorf("%s: %v after %d times, %d transactions; want %s after %d", test.what, err, asked, written, test.want, test.asked)
 		}
 	}
 }

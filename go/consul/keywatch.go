@@ -3,9 +3,9 @@ package consul
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,7 +19,7 @@ import (
 const (
 	oneByOne = 50        // new records that are asked for so; of more all are
 	maxValue = 512 << 10 // bytes of a key's value, Consul's own bound
-	mostNew  = 100_000   // as of entries (spec/registry.md 10.1)
+	mostKeys = 100_000   // new ones, as of entries, or those of one id (spec/registry.md 10.1)
 )
 
 // keyLooking watches a service whose records are keys: it has their names told, and asks for the records of new ones.
@@ -97,8 +97,8 @@ func (l *keyLooking) names(answer *http.Response) (fresh []string, err error) {
 		if wanted {
 			fresh = append(fresh, string(name))
 		}
-		if len(fresh) > mostNew {
-			return nil, fmt.Errorf("more than %d new keys under %s", mostNew, l.prefix)
+		if len(fresh) > mostKeys {
+			return nil, fmt.Errorf("more than %d new keys under %s", mostKeys, l.prefix)
 		}
 	}
 	_, err = io.Copy(io.Discard, answer.Body)
@@ -128,26 +128,43 @@ func (l *keyLooking) readAll(ctx context.Context, fresh []string) error {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	for d, err := range values(listIn(answer)) {
+	for one, err := range pairs(answer) {
 		if err != nil {
 			return err
 		}
-		var one struct{ Key, Value string }
-		var data []byte
-		if err = json.UnmarshalDecode(d, &one); err == nil {
-			data, err = base64.StdEncoding.DecodeString(one.Value)
-		}
-		if err != nil {
-			return fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
-		}
 		if name := strings.TrimPrefix(one.Key, l.prefix); wanted[name] {
 			delete(wanted, name)
-			if err := l.put(name, data); err != nil {
+			if err := l.put(name, one.Value); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// pair is a key, and what stands there.
+type pair struct {
+	Key         string
+	Value       []byte // base64 in an answer
+	ModifyIndex uint64
+}
+
+// pairs has the keys of an answer read, one after the other.
+func pairs(answer *http.Response) iter.Seq2[pair, error] {
+	return func(yield func(pair, error) bool) {
+		for d, err := range values(listIn(answer)) {
+			var one pair
+			if err == nil {
+				if err = json.UnmarshalDecode(d, &one); err != nil {
+					err = fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
+				}
+			}
+			if !yield(one, err) || err != nil {
+				return
+			}
+		}
+		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer)) // for the connection, which serves again then
+	}
 }
 
 // listIn is the list that an answer has; where there is nothing, Consul says so.

@@ -30,10 +30,11 @@ func idIn(name string) (string, bool) {
 type listing struct {
 	begun   bool
 	account registry.Account
-	known   map[string]*listed // by name
-	counts  map[string]*listed // by id
-	round   uint64             // lists that have begun
-	last    string             // the id of the name before
+	known   map[string]*listed  // by name
+	counts  map[string]*listed  // by id
+	awaited map[string]struct{} // ids of this list whose records are wanted, and were not put
+	round   uint64              // lists that have begun
+	last    string              // the id of the name before
 	came    []registry.Entry
 }
 
@@ -48,13 +49,17 @@ func (l *listing) begin() {
 	l.last = ""
 	l.came = []registry.Entry{}
 	if l.known == nil {
-		l.known, l.counts = map[string]*listed{}, map[string]*listed{}
+		l.known, l.counts, l.awaited = map[string]*listed{}, map[string]*listed{}, map[string]struct{}{}
 	}
+	clear(l.awaited)
 }
 
 // take takes the next name of a list, and reports whether its record is wanted. Of several names of one id, which stand
-// together in Consul's order but for rubbish, the first counts.
+// together in Consul's order but for rubbish, the first counts. The empty name is the folder's own.
 func (l *listing) take(name []byte) (wanted bool, err error) {
+	if len(name) == 0 {
+		return false, nil
+	}
 	if known := l.known[string(name)]; known != nil {
 		if known.id != l.last {
 			known.seen = l.round
@@ -68,8 +73,12 @@ func (l *listing) take(name []byte) (wanted bool, err error) {
 	if !good {
 		return false, l.put(string(name), nil)
 	}
-	wanted, l.last = id != l.last, id
-	return wanted, nil
+	if id == l.last {
+		return false, nil
+	}
+	l.last = id
+	l.awaited[id] = struct{}{}
+	return true, nil
 }
 
 // put takes the record of a new name, which is in the list of this round.
@@ -82,20 +91,23 @@ func (l *listing) put(name string, data []byte) error {
 	if e.Err == nil && (!good || nameOf(id, data) != name) {
 		e.Err = fmt.Errorf("the key %s is not that of a record there", name)
 	}
+	delete(l.awaited, id)
 	one := &listed{id, good, l.round}
 	l.known[name], l.counts[id] = one, one
 	l.came = append(l.came, e)
 	return nil
 }
 
-// end is behind the last record, and returns the ids of those that went by the list.
+// end is behind the last record, and returns the ids of those that went by the list. Whose record had gone when it was
+// asked for is left as it was: the next list says what has become of it.
 func (l *listing) end() (went []string) {
 	for name, one := range l.known {
-		if one.seen == l.round {
+		counts := l.counts[one.id] == one
+		if _, awaited := l.awaited[one.id]; one.seen == l.round || counts && awaited {
 			continue
 		}
 		delete(l.known, name)
-		if l.counts[one.id] == one {
+		if counts {
 			delete(l.counts, one.id)
 			l.account.Remove(one.id)
 			went = append(went, one.id)

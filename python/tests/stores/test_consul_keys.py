@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
 from urllib.parse import unquote
@@ -13,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from harness.registries import ConsulKeys, missing
-from trunkcall.registry import Record, RegistryError, Written, open_store
+from trunkcall.registry import Record, RegistryError, Written, consul_keys, open_store
 from trunkcall.registry.consul import Consul
 from trunkcall.registry.consul_agent import Agent
 from trunkcall.registry.consul_keys import IN_TRANSACTION, MOST_WRITTEN, KeyKeeping, in_transactions
@@ -43,6 +44,7 @@ class Fake:
         self.asked: list[str] = []  # paths
         self.bodies: dict[str, Any] = {}  # the last of each path
         self.transactions: list[Any] = []
+        self.time = 0.0  # seconds
 
     def __call__(self, path: str, body: bytes) -> bytes:
         self.asked.append(path)
@@ -73,10 +75,12 @@ class Fake:
         return http(b"[{}]")
 
 
-def keeping(fake: Fake, test: Any, *records: Written, lease: int = 15) -> None:
+def keeping(
+    fake: Fake, test: Any, *records: Written, lease: int = 15, clock: Callable[[], float] = time.monotonic
+) -> None:
     async def carry_out() -> None:
         async with answering(fake) as address, Agent(address, None, "") as agent:
-            await test(KeyKeeping(agent, Place((address,), "root", lease), records or [written()]))
+            await test(KeyKeeping(agent, Place((address,), "root", lease), records or [written()], clock))
 
     run(carry_out)
 
@@ -216,11 +220,33 @@ def test_what_an_agent_refuses_or_answers_otherwise_is_told(what: str, answer: b
     async def test(kept: KeyKeeping) -> None:
         with pytest.raises((RegistryError, OSError)) as failed:
             await kept.put()
+            fake.time += 20  # which is the session's
             await kept.renew()
             await kept.withdraw()
         assert text in str(failed.value)
 
-    keeping(fake, test)
+    keeping(fake, test, clock=lambda: fake.time)
+
+
+@pytest.mark.parametrize("what", [RENEW, LOOK])
+def test_a_session_outlives_what_keeps_consul_from_answering(what: str) -> None:
+    fake, no_leader = Fake(), http(b"No cluster leader", "500 Internal Server Error")
+
+    async def test(kept: KeyKeeping) -> None:
+        await kept.put()
+        for _ in range(3):
+            fake.time += 19
+            fake.instead = {what: no_leader}
+            await kept.renew()
+            fake.instead = {}
+            await kept.renew()
+        fake.instead = {what: no_leader}
+        fake.time += 20
+        with pytest.raises(RegistryError, match="answered 500: No cluster leader"):
+            await kept.renew()
+
+    keeping(fake, test, clock=lambda: fake.time)
+    assert len(fake.transactions) == 1
 
 
 def test_who_is_stopped_while_it_writes_withdraws() -> None:
@@ -246,15 +272,18 @@ def test_who_is_stopped_while_it_writes_withdraws() -> None:
     run(test)
 
 
-@pytest.mark.parametrize("what", [TXN, RENEW])
-def test_after_a_failure_nothing_is_withdrawn(what: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "answer", "text"),
+    [(TXN, FORBIDDEN, "answered 403"), (RENEW, http(b"no session", "404 Not Found"), "the session is over")],
+)
+def test_after_a_failure_nothing_is_withdrawn(what: str, answer: bytes, text: str) -> None:
     fake = Fake()
-    fake.instead = {what: FORBIDDEN}
+    fake.instead = {what: answer}
     published: list[bool] = []
 
     async def test() -> None:
         async with answering(fake) as address:
-            with pytest.raises(RegistryError, match="answered 403"):
+            with pytest.raises(RegistryError, match=text):
                 await Consul(address, root="root", lease=3).keep([written()], lambda: published.append(True))
 
     run(test)
@@ -341,6 +370,34 @@ def test_rubbish_in_front_of_a_record_is_replaced(server: ConsulKeys, caplog: py
         async with finding(store) as client:
             await until(client, "first")
         assert await asyncio.to_thread(server.ask, "GET", rubbish, none="none") == "none"
+        await first.stop()
+
+    run(test)
+
+
+def test_a_session_outlives_consul_itself(server: ConsulKeys, monkeypatch: pytest.MonkeyPatch) -> None:
+    renewed: asyncio.Queue[None] = asyncio.Queue()
+    lost = KeyKeeping._lost
+
+    async def looked(self: KeyKeeping) -> str:
+        found = await lost(self)
+        renewed.put_nowait(None)
+        return found
+
+    monkeypatch.setattr(KeyKeeping, "_lost", looked)
+    monkeypatch.setattr(consul_keys, "UNTIL_OVER", 1000)  # however long it takes to start
+
+    async def test() -> None:
+        first = await publish(open_store(server.name_at(server.address, lease=3)), "first")
+        (before,) = await asyncio.to_thread(server.ask, "GET", server.key(SERVICE, "first") + "?recurse")
+        server.kill()
+        await asyncio.to_thread(server.start)
+        while not renewed.empty():
+            renewed.get_nowait()
+        for _ in range(2):  # the second of which was begun behind that
+            await renewed.get()
+        (after,) = await asyncio.to_thread(server.ask, "GET", server.key(SERVICE, "first") + "?recurse")
+        assert after == before
         await first.stop()
 
     run(test)

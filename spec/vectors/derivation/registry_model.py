@@ -356,14 +356,16 @@ def listed(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     told: list[dict[str, Any]] = []
     for step in steps:
         first: dict[str, str] = {}
-        for name in step["names"]:
+        for name in filter(None, step["names"]):  # "" is the folder's own
             form = KEY_NAME.fullmatch(name)
             first.setdefault(form[1] if form else f"consul:{name}", name)
         new = {ident: name for ident, name in first.items() if counts.get(ident) != name}
         asked = {ident: name for ident, name in new.items() if KEY_NAME.fullmatch(name)}
         records = {**step["records"], **dict.fromkeys(set(new.values()) - set(asked.values()), "")}
         came = {ident: records[name] for ident, name in new.items() if name in records}
-        now = {ident: name for ident, name in first.items() if ident in came or ident not in new}
+        gone = set(new) - set(came)  # of which the next list says what has become
+        now = {ident: counts.get(ident, "") if ident in gone else name for ident, name in first.items()}
+        now = {ident: name for ident, name in now.items() if name}
         went = sorted(set(counts) - set(now))
         spoilt = sorted(ident for ident, data in came.items() if key_name(ident, data) != now[ident])
         one: dict[str, Any] = {"asked": list(asked.values()), "spoilt": spoilt}

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from .asking import in_order, read_json
-from .consul_agent import ANSWERS_WITHIN, MOST_ANSWER, WITHDRAWS_WITHIN, Agent
+from .consul_agent import ANSWERS_WITHIN, MOST_ANSWER, RENEWS, WITHDRAWS_WITHIN, Agent
 from .consul_keywatch import Pair, pairs
 from .consul_listing import id_in, name_of
 from .place import Place, check_free
 from .store import RegistryError, Written
 
-LEAST_TTL = 10  # seconds, of a session; Consul ends it when twice its time has passed
+LEAST_TTL = 10  # seconds, of a session
+UNTIL_OVER = 2  # times of a session that have passed when Consul ends it
+LEAST_ANSWER = 1.0  # seconds that an answer to a renewal may take
 LOCK_DELAY = "1ms"  # 0 is 15 s
 IN_TRANSACTION = 30  # operations, of which Consul allows 64
 MOST_WRITTEN = 256 << 10  # characters of values in a transaction, whose text Consul bounds at 512 KiB
@@ -28,12 +31,17 @@ _Operation = dict[str, Any]
 class KeyKeeping:
     """What keeps records as keys."""
 
-    def __init__(self, agent: Agent, place: Place, records: Sequence[Written]) -> None:
+    def __init__(
+        self, agent: Agent, place: Place, records: Sequence[Written], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._agent = agent
         self._root = place.root
         self._lease = place.lease
+        self._ttl = max((place.lease + 1) // 2, LEAST_TTL)  # seconds
         self._records = records
         self._session = ""
+        self._clock = clock
+        self._good = 0.0  # when all was last known to be as it should
 
     def _key(self, one: Written) -> str:
         return f"{self._root}/{one.record.service}/{name_of(one.record.id, one.data)}"
@@ -45,6 +53,7 @@ class KeyKeeping:
         writing = ([*before, self._lock(one)] for before, one in zip(replaced, self._records, strict=True))
         for operations in in_transactions(writing):
             await self._commit(operations)
+        self._good = self._clock()
 
     async def _replaced(self, one: Written) -> list[_Operation]:
         """Deletes what stands there of a record's id. Raises RegistryError where that is another server's."""
@@ -77,7 +86,7 @@ class KeyKeeping:
             "Name": "trunkcall",
             "Behavior": "delete",
             "LockDelay": LOCK_DELAY,
-            "TTL": f"{max((self._lease + 1) // 2, LEAST_TTL)}s",
+            "TTL": f"{self._ttl}s",
             "NodeChecks": [],
             "Checks": [],
         }
@@ -106,25 +115,43 @@ class KeyKeeping:
         raise RegistryError(": ".join([f"Consul refuses to write {operations[-1]['KV']['Key']}", *said]))
 
     async def renew(self) -> None:
-        """Raises RegistryError if the session is over, or a record was lost."""
-        within = min(float(self._lease), ANSWERS_WITHIN)
+        """Raises RegistryError if a record is lost; RegistryError, OSError if that is not known for so long that the
+        session is over. It may outlive what keeps Consul from answering: a leader that is elected, an agent that
+        starts."""
+        asked = self._clock()
+        try:
+            lost = await self._lost()
+        except (OSError, RegistryError):
+            if self._clock() - self._good >= UNTIL_OVER * self._ttl:
+                raise
+            return
+        if lost:
+            raise RegistryError(lost)
+        self._good = asked
+
+    async def _lost(self) -> str:
+        """Renews the session, and says why a record is lost. Raises RegistryError, OSError: it is not known."""
+        within = min(max(self._lease / RENEWS, LEAST_ANSWER), ANSWERS_WITHIN)
         answer = await self._agent.put(f"session/renew/{self._session}", within=within)
         if answer.status == 404:
-            raise RegistryError("the session is over")
+            return "the session is over"
         answer.check()
-        for one in self._records:
-            self._check(one, await self._standing(one, within))
+        found = [self._lost_by(one, await self._standing(one, within)) for one in self._records]
+        return next(filter(None, found), "")
 
-    def _check(self, one: Written, there: Iterable[Pair]) -> None:
-        """Raises RegistryError if a record is not the first of its id, which is the one that counts: it is gone, or
-        another was written at the same time."""
+    def _lost_by(self, one: Written, there: Iterable[Pair]) -> str:
+        """Why a record is lost by what there is of its id, of which the first counts: it is gone, or another was
+        written at the same time."""
         above = f"{self._root}/{one.record.service}/"
         first = next((pair for pair in there if id_in(pair.key.removeprefix(above)) == one.record.id), None)
         if first is not None and self._counts(one, first):
-            check_free(one, first.data)
             if first.data == one.data:
-                return
-        raise RegistryError(f"{one.record.key} was removed, or written by somebody else")
+                return ""
+            try:
+                check_free(one, first.data)
+            except RegistryError as taken:
+                return str(taken)
+        return f"{one.record.key} was removed, or written by somebody else"
 
     async def withdraw(self) -> None:
         """Ends the session, and with it goes what it holds. Raises RegistryError, OSError."""

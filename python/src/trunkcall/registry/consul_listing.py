@@ -44,6 +44,7 @@ class Listing:
         self._account = Account()
         self._known: dict[str, _Listed] = {}  # by name
         self._counts: dict[str, _Listed] = {}  # by id
+        self._awaited: set[str] = set()  # ids of this list whose records are wanted, and were not put
         self._round = 0  # lists that have begun
         self._last = ""  # the id of the name before
         self._came: dict[str, Entry] = {}
@@ -53,10 +54,11 @@ class Listing:
         self._round += 1
         self._last = ""
         self._came = {}
+        self._awaited.clear()
 
     def take(self, names: Iterable[str]) -> list[str]:
         """Takes the next names of a list, and returns those whose records are wanted. Raises RegistryError: there are
-        too many."""
+        too many. The empty name is the folder's own."""
         wanted: list[str] = []
         known, last, now = self._known, self._last, self._round  # nearly all are known: little is done for each
         for name in names:
@@ -69,9 +71,11 @@ class Listing:
                 continue
             ident = id_in(name)
             if ident is None:
-                self.put(name, b"")
+                if name:
+                    self.put(name, b"")
             elif ident != last:
                 wanted.append(name)
+                self._awaited.add(ident)
                 last = ident
         self._last = last
         return wanted
@@ -85,15 +89,21 @@ class Listing:
         entry = self._account.put(ident, data)
         if not entry.fault and name_of(ident, data) != name:
             entry = replace(entry, fault=f"the key {name} is not that of a record there")
+        self._awaited.discard(ident)
         self._known[name] = self._counts[ident] = _Listed(ident, good, self._round)
         self._came[ident] = entry
 
     def end(self) -> tuple[list[Entry], list[str]]:
-        """Behind the last record of a list: what came or changed, and the ids of what went."""
+        """Behind the last record of a list: what came or changed, and the ids of what went. Whose record had gone when
+        it was asked for is left as it was: the next list says what has become of it."""
         went: list[str] = []
         for name in [name for name, one in self._known.items() if one.seen != self._round]:
-            one = self._known.pop(name)
-            if self._counts[one.id] is one:
+            one = self._known[name]
+            counts = self._counts[one.id] is one
+            if counts and one.id in self._awaited:
+                continue
+            del self._known[name]
+            if counts:
                 del self._counts[one.id]
                 self._account.remove(one.id)
                 went.append(one.id)

@@ -9,7 +9,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ class Folder:
 
 
 @contextmanager
-def _thread() -> Iterator[Callable[..., asyncio.Future[Any]]]:
+def _thread() -> Generator[Callable[..., asyncio.Future[Any]]]:
     """What carries something out on a thread of its own: those of the event loop may all wait in handlers of users for
     longer than a lease."""
     threads = ThreadPoolExecutor(1, "trunkcall folder")
@@ -314,7 +314,7 @@ class Keeping:
     def _write(self, now: float) -> None:
         first = not self._written
         with ExitStack() as beside:
-            names = []
+            names: list[str] = []
             for one in self._records:
                 self._look(one, self._path(one), now)
                 names.append(self._write_beside(one, beside))

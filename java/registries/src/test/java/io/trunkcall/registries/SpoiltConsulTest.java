@@ -155,15 +155,15 @@ final class SpoiltConsulTest {
     }
 
     private byte[] answer(String asked) {
-      if (asked.contains("consistent")) {
-        return first;
-      }
       if (asked.contains("recurse")) {
         return all;
       }
       if (asked.contains("raw")) {
         String id = asked.replaceFirst("GET /v1/kv/r/s/", "").replaceFirst("/.*", "");
         return values.getOrDefault(id, http("404 Not Found", new byte[0]));
+      }
+      if (asked.contains("consistent")) {
+        return first;
       }
       taken.incrementAndGet();
       return http("500 Over", "it is over".getBytes(UTF_8));

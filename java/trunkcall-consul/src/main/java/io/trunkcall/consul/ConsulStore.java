@@ -41,11 +41,11 @@ public final class ConsulStore implements Store {
 
   @Override
   public void keep(List<Written> records, Runnable published) throws Exception {
-    if (root.isEmpty()) {
-      new InstanceKeeping(agent, lease, records).keep(published);
-    } else {
-      new KeyKeeping(agent, root, lease, records).keep(published);
-    }
+    Keeping keeping =
+        root.isEmpty()
+            ? new InstanceKeeping(agent, lease, records)
+            : new KeyKeeping(agent, root, lease, records);
+    keeping.keep(published);
   }
 
   @Override

@@ -13,44 +13,19 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Publishes records at an agent, each with a check that is renewed. Used by one thread. */
-final class InstanceKeeping {
-  private static final int RENEWS = 3; // in a lease
+final class InstanceKeeping extends Keeping {
   private static final long WITHDRAWN = 5_000_000_000L; // ns that it may take
-  private static final byte[] NOTHING = new byte[0];
 
-  private final Agent agent;
-  private final Duration lease;
   private final List<Written> records;
 
   InstanceKeeping(Agent agent, Duration lease, List<Written> records) {
-    this.agent = agent;
-    this.lease = lease;
+    super(agent, lease);
     this.records = records;
   }
 
-  /** Until the thread is interrupted; then it withdraws them. */
-  void keep(Runnable published) throws IOException, InterruptedException {
-    try {
-      put();
-      published.run();
-      while (true) {
-        Thread.sleep(lease.toMillis() / RENEWS);
-        for (Written one : records) {
-          renew(one);
-        }
-      }
-    } catch (InterruptedException end) {
-      withdraw();
-    } catch (IOException fault) {
-      if (!Thread.interrupted()) { // who is, while it reads an answer, is told so by a fault
-        throw fault;
-      }
-      withdraw();
-    }
-  }
-
   /** Registers the records, unless one is another server's that is alive. */
-  private void put() throws IOException, InterruptedException {
+  @Override
+  void put() throws IOException, InterruptedException {
     for (Written one : records) {
       Instance there = ask("agent/health/service/id/" + Instance.key(one), Agent.ANSWERED);
       if (there != null && !there.critical()) {
@@ -89,12 +64,14 @@ final class InstanceKeeping {
     }
   }
 
-  /** Says that a record's server is alive, and sees whether the record is still its own. */
-  private void renew(Written one) throws IOException, InterruptedException {
+  @Override
+  void renew() throws IOException, InterruptedException {
     Duration within = lease.compareTo(Agent.ANSWERED) < 0 ? lease : Agent.ANSWERED;
-    agent.put("agent/check/pass/" + Instance.check(one), NOTHING, within);
-    if (!isOwn(one, within)) {
-      throw new RegistryException(one + " was written by somebody else");
+    for (Written one : records) {
+      agent.put("agent/check/pass/" + Instance.check(one), NOTHING, within);
+      if (!isOwn(one, within)) {
+        throw new RegistryException(one + " was written by somebody else");
+      }
     }
   }
 
@@ -104,7 +81,8 @@ final class InstanceKeeping {
   }
 
   /** Deregisters what is still its own. */
-  private void withdraw() throws IOException, InterruptedException {
+  @Override
+  void withdraw() throws IOException, InterruptedException {
     long until = System.nanoTime() + WITHDRAWN;
     for (Written one : records) {
       // At least some time, since none would be refused.

@@ -12,55 +12,50 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.LongSupplier;
 import java.util.regex.Pattern;
 
 /** Publishes records as keys that a session holds (registry.md 10.5). Used by one thread. */
-final class KeyKeeping {
-  private static final int RENEWS = 3; // in a lease
-  // Consul's bounds of a session's time, behind whose end it waits as long again.
+final class KeyKeeping extends Keeping {
+  // Consul's bounds of a session's time.
   private static final long LEAST_TTL = 10; // s
+  private static final int UNTIL_OVER = 2; // times of a session have passed when Consul ends it
   private static final String LOCK_DELAY = "1ms"; // 0 is 15 s
+  private static final Duration LEAST_ANSWER = Duration.ofSeconds(1); // for an answer to a renewal
   private static final Duration WITHDRAWN = Duration.ofSeconds(5);
   private static final int MOST_STANDING = 100_000; // keys of one id
   private static final Pattern SESSION = Pattern.compile("[A-Za-z0-9-]{1,64}");
-  private static final byte[] NOTHING = {};
 
-  private final Agent agent;
   private final String root;
-  private final Duration lease;
   private final List<Written> records;
+  private final LongSupplier clock;
   private String session = ""; // none
+  private long good; // ns, when all was last known to be as it should
 
   KeyKeeping(Agent agent, String root, Duration lease, List<Written> records) {
-    this.agent = agent;
-    this.root = root;
-    this.lease = lease;
-    this.records = records;
+    this(agent, root, lease, records, System::nanoTime);
   }
 
-  /** Until the thread is interrupted; then it withdraws them. */
-  void keep(Runnable published) throws IOException, InterruptedException {
-    try {
-      List<List<Pair>> there = new ArrayList<>();
-      for (Written one : records) {
-        there.add(replaced(one));
-      }
-      session = begin();
-      put(there);
-      published.run();
-      while (true) {
-        Thread.sleep(lease.toMillis() / RENEWS);
-        renew();
-      }
-    } catch (InterruptedException end) {
-      withdraw();
-    } catch (IOException fault) {
-      if (!Thread.interrupted()) { // who is, while it reads an answer, is told so by a fault
-        throw fault;
-      }
-      withdraw();
+  /** With a clock of nanoseconds. */
+  KeyKeeping(Agent agent, String root, Duration lease, List<Written> records, LongSupplier clock) {
+    super(agent, lease);
+    this.root = root;
+    this.records = records;
+    this.clock = clock;
+  }
+
+  @Override
+  void put() throws IOException, InterruptedException {
+    List<List<Pair>> there = new ArrayList<>();
+    for (Written one : records) {
+      there.add(replaced(one));
     }
+    session = begin();
+    write(there);
+    good = clock.getAsLong();
   }
 
   /** Makes a session, and returns its id. */
@@ -79,6 +74,11 @@ final class KeyKeeping {
     }
   }
 
+  /** The time of a session, in seconds. */
+  private static long ttl(Duration lease) {
+    return Math.max((lease.toSeconds() + 1) / 2, LEAST_TTL);
+  }
+
   /** What a session is made with. */
   static byte[] wanted(Duration lease) throws IOException {
     ByteArrayOutputStream to = new ByteArrayOutputStream();
@@ -87,7 +87,7 @@ final class KeyKeeping {
       json.writeStringField("Name", "trunkcall");
       json.writeStringField("Behavior", "delete");
       json.writeStringField("LockDelay", LOCK_DELAY);
-      json.writeStringField("TTL", Math.max((lease.toSeconds() + 1) / 2, LEAST_TTL) + "s");
+      json.writeStringField("TTL", ttl(lease) + "s");
       // Not bound to the agent's own health, which others doubt sooner than the server.
       for (String checks : List.of("NodeChecks", "Checks")) {
         json.writeArrayFieldStart(checks);
@@ -99,7 +99,7 @@ final class KeyKeeping {
   }
 
   /** Writes the records in place of what stands there. */
-  private void put(List<List<Pair>> standing) throws IOException, InterruptedException {
+  private void write(List<List<Pair>> standing) throws IOException, InterruptedException {
     Transaction writes = new Transaction();
     for (int i = 0; i < records.size(); i++) {
       Written one = records.get(i);
@@ -180,46 +180,82 @@ final class KeyKeeping {
     return found;
   }
 
-  /** Says that the server is alive. Throws if the session is over, or a record is lost. */
-  private void renew() throws IOException, InterruptedException {
-    Duration within = lease.compareTo(Agent.ANSWERED) < 0 ? lease : Agent.ANSWERED;
+  /**
+   * Throws RegistryException if a record is lost, and an IOException if that is not known for so
+   * long that the session is over. It may outlive what keeps Consul from answering: a leader that
+   * is elected, an agent that starts.
+   */
+  @Override
+  void renew() throws IOException, InterruptedException {
+    long asked = clock.getAsLong();
+    Optional<RegistryException> lost;
+    try {
+      lost = lost();
+    } catch (IOException fault) {
+      Duration since = Duration.ofNanos(clock.getAsLong() - good);
+      if (Thread.currentThread().isInterrupted() || since.toSeconds() >= UNTIL_OVER * ttl(lease)) {
+        throw fault;
+      }
+      return;
+    }
+    if (lost.isPresent()) {
+      throw lost.get();
+    }
+    good = asked;
+  }
+
+  /** Renews the session, and says why a record is lost. Throws if that is not known. */
+  private Optional<RegistryException> lost() throws IOException, InterruptedException {
+    Duration within = Collections.max(List.of(each(), LEAST_ANSWER));
+    within = Collections.min(List.of(within, Agent.ANSWERED));
     HttpResponse<InputStream> answer = agent.tell("session/renew/" + session, NOTHING, within);
     try (InputStream body = answer.body()) {
       int status = answer.statusCode();
       if (status == Agent.NOT_FOUND) {
-        throw new RegistryException("the session is over");
+        return Optional.of(new RegistryException("the session is over"));
       }
       if (status != Agent.OK) {
         throw Agent.refused(status, body);
       }
     }
     for (Written one : records) {
-      check(one, within);
+      List<Pair> first = new ArrayList<>(); // the one that counts
+      look(
+          one,
+          within,
+          there -> {
+            if (first.isEmpty() && isName(one, there)) {
+              first.add(there);
+            }
+          });
+      Optional<RegistryException> lost = lost(one, first);
+      if (lost.isPresent()) {
+        return lost;
+      }
     }
+    return Optional.empty();
   }
 
-  /** Throws if a record is not there, or not the first of its id, which is the one that counts. */
-  private void check(Written one, Duration within) throws IOException, InterruptedException {
-    List<String> first = new ArrayList<>();
-    look(
-        one,
-        within,
-        there -> {
-          if (first.isEmpty() && isName(one, there)) {
-            if (counts(one, there)) {
-              one.checkReplaces(there.value()); // of who has written at the same time
-            }
-            boolean own = Arrays.equals(there.value(), one.data());
-            first.add(own ? there.key() : "");
-          }
-        });
-    if (!first.equals(List.of(key(one)))) {
-      throw new RegistryException(one + " was removed, or written by somebody else");
+  /** Why a record is lost by the key that counts of its id, if there is one. */
+  private Optional<RegistryException> lost(Written one, List<Pair> first) {
+    for (Pair there : first) {
+      if (counts(one, there)) {
+        if (Arrays.equals(there.value(), one.data())) {
+          return Optional.empty();
+        }
+        try {
+          one.checkReplaces(there.value()); // of who has written at the same time
+        } catch (RegistryException taken) {
+          return Optional.of(taken);
+        }
+      }
     }
+    return Optional.of(new RegistryException(one + " was removed, or written by somebody else"));
   }
 
   /** Ends the session, with which go the keys that it holds. */
-  private void withdraw() throws IOException, InterruptedException {
+  @Override
+  void withdraw() throws IOException, InterruptedException {
     if (!session.isEmpty()) {
       agent.put("session/destroy/" + session, NOTHING, WITHDRAWN);
     }

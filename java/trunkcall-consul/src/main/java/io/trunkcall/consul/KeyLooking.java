@@ -78,7 +78,7 @@ final class KeyLooking {
           int from = json.getTextOffset();
           int to = from + json.getTextLength();
           int name = from + start.length;
-          boolean within = name < to && Arrays.equals(text, from, name, start, 0, start.length);
+          boolean within = name <= to && Arrays.equals(text, from, name, start, 0, start.length);
           if (within && listing.take(text, name, to)) {
             wanted.add(new String(text, name, to - name));
           }

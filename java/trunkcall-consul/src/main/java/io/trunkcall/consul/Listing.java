@@ -7,10 +7,12 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -86,9 +88,13 @@ final class Listing {
 
   /**
    * Takes the next name of a list, and says whether its record is wanted. Of several names of one
-   * id, which stand together in Consul's order but for rubbish, the first counts.
+   * id, which stand together in Consul's order but for rubbish, the first counts. The empty name is
+   * the folder's own.
    */
   boolean take(char[] text, int from, int to) throws RegistryException {
+    if (from == to) {
+      return false;
+    }
     // Most stand where they stood: no text is made of them, nor looked for.
     Listed next = at < before.size() ? before.get(at) : null;
     if (next != null && next.isNamed(text, from, to)) {
@@ -153,26 +159,42 @@ final class Listing {
     return !begun;
   }
 
-  /** Ends a list, behind its last record, and returns the ids of those that went. */
+  /**
+   * Ends a list, behind its last record, and returns the ids of those that went. Whose record had
+   * gone when it was asked for is left as it was: the next list says what has become of it.
+   */
   List<String> end() {
+    Set<String> awaited = new HashSet<>();
+    for (Listed one : now) {
+      if (!one.there) {
+        known.remove(one.name);
+        awaited.add(one.id);
+      }
+    }
+    if (!awaited.isEmpty()) {
+      now.removeIf(one -> !one.there);
+    }
     List<String> went = new ArrayList<>();
     for (Listed one : before) {
-      if (one.seen != round) {
-        known.remove(one.name);
-        if (counts.remove(one.id, one)) { // and not one that has taken its place
-          account.remove(one.id);
-          went.add(one.id);
-        }
+      if (one.seen == round) {
+        continue;
+      }
+      boolean stands = counts.get(one.id) == one; // and none has taken its place
+      if (stands && awaited.contains(one.id)) {
+        now.add(one);
+        continue;
+      }
+      known.remove(one.name);
+      if (stands) {
+        counts.remove(one.id);
+        account.remove(one.id);
+        went.add(one.id);
       }
     }
     before.clear();
     for (Listed one : now) {
-      if (one.there) {
-        one.place = before.size();
-        before.add(one);
-      } else { // it has gone by now
-        known.remove(one.name);
-      }
+      one.place = before.size();
+      before.add(one);
     }
     now.clear();
     begun = true;

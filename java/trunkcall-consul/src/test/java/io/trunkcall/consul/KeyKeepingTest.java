@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -29,11 +30,13 @@ final class KeyKeepingTest {
   private static final String TAKEN =
       "s/x: another server is published under this id, at 127.0.0.1:10";
   private static final String LOST = "s/x was removed, or written by somebody else";
+  private static final Duration SESSION = Duration.ofSeconds(20); // until it is over
   private static final String CREATE = "PUT session/create";
   private static final String LOOK = "GET kv/r/v1/s/x/";
   private static final String TXN = "PUT txn";
   private static final String RENEW = "PUT session/renew/";
 
+  private final AtomicLong clock = new AtomicLong(); // ns
   private PlayedAgent played;
 
   private static Written record(String address) {
@@ -69,7 +72,8 @@ final class KeyKeepingTest {
   }
 
   private KeyKeeping keeping(int lease) {
-    return new KeyKeeping(played.agent(), "r/v1", Duration.ofSeconds(lease), List.of(OWN));
+    return new KeyKeeping(
+        played.agent(), "r/v1", Duration.ofSeconds(lease), List.of(OWN), clock::get);
   }
 
   /** How it ends before it has published. */
@@ -97,6 +101,7 @@ final class KeyKeepingTest {
                         () -> {
                           published.incrementAndGet();
                           played.on(what, said);
+                          clock.addAndGet(SESSION.toNanos());
                         }));
     assertEquals(1, published.get());
     return String.valueOf(fault.getMessage());
@@ -250,6 +255,28 @@ final class KeyKeepingTest {
     assertEquals(FORM, refused());
     played.on(TXN, 413, "Request body too large");
     assertEquals("Consul answers 413: Request body too large", refused());
+  }
+
+  /** Consul may have no leader for a while, or the agent be started anew. */
+  @Test
+  void aSessionOutlivesRenewalsThatFail() throws Exception {
+    for (String what : List.of(RENEW, LOOK)) {
+      played.on(LOOK, 200, "[" + pair(OWN) + "]");
+      KeyKeeping keeping = keeping(15);
+      keeping.put();
+      for (int i = 0; i < 3; i++) {
+        clock.addAndGet(SESSION.toNanos() - 1);
+        played.on(what, 500, "No cluster leader");
+        keeping.renew();
+        played.on(RENEW, 200, "[]").on(LOOK, 200, "[" + pair(OWN) + "]");
+        keeping.renew();
+      }
+      clock.addAndGet(SESSION.toNanos());
+      played.on(what, 500, "No cluster leader");
+      IOException fault = assertThrows(IOException.class, keeping::renew);
+      assertEquals("Consul answers 500: No cluster leader", fault.getMessage());
+      played.on(RENEW, 200, "[]");
+    }
   }
 
   @Test
