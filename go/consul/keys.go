@@ -199,7 +199,7 @@ func (s *Store) renewKeys(ctx context.Context, records []registry.Written, sessi
 		return nil, err
 	}
 	if entry == nil {
-		return errors.New("the session is over"), nil
+		return s.over(ctx, session, within)
 	}
 	for i := range records {
 		w := &records[i]
@@ -218,6 +218,18 @@ func (s *Store) renewKeys(ctx context.Context, records []registry.Written, sessi
 		}
 	}
 	return nil, nil
+}
+
+// over looks for a session of which Consul says that it is not there, which may be of Consul's past.
+func (s *Store) over(ctx context.Context, session string, within time.Duration) (lost, failed error) {
+	q, cancel := query(ctx, within)
+	defer cancel()
+	q.RequireConsistent = true
+	entry, _, err := s.client.Session().Info(session, q)
+	if err == nil && entry == nil {
+		lost = errors.New("the session is over")
+	}
+	return lost, err
 }
 
 // check reports that a record is not the one that counts of its id, which is nil if there is none.

@@ -187,6 +187,8 @@ func TestARecordThatIsLostIsTold(t *testing.T) {
 				_, _ = io.WriteString(w, `{"ID": "one"}`)
 			case asked == "txn":
 				_, _ = io.WriteString(w, `{"Results": []}`)
+			case asked == "session/info/one":
+				_, _ = io.WriteString(w, "[]")
 			case asked == "session/renew/one" && test.renewal != "":
 				_, _ = io.WriteString(w, test.renewal)
 			case strings.HasPrefix(asked, "kv/") && published:
@@ -229,6 +231,12 @@ func TestASessionOutlivesRenewalsThatFail(t *testing.T) {
 				lost = asked == 5
 			}
 			switch {
+			case fails && asked == 1 && strings.HasPrefix(path, "session/"): // of Consul's past
+				http.NotFound(w, r)
+			case path == "session/info/one" && !lost && r.URL.Query().Has("consistent"):
+				_, _ = io.WriteString(w, `[{"ID": "one"}]`)
+			case path == "session/info/one":
+				_, _ = io.WriteString(w, "[]")
 			case fails && asked >= 2 && !lost: // the first goes well
 				if asked == 4 {
 					clock = clock.Add(test.since)

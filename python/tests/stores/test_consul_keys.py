@@ -56,6 +56,8 @@ class Fake:
                 return answer
         if path == "/v1/session/create":
             return http(json.dumps({"ID": SESSION}).encode())
+        if path.startswith("/v1/session/info/"):
+            return http(b"[]")
         if path == "/v1/txn":
             self.transactions.append(self.bodies[path])
             self.there = [
@@ -247,6 +249,18 @@ def test_a_session_outlives_what_keeps_consul_from_answering(what: str) -> None:
 
     keeping(fake, test, clock=lambda: fake.time)
     assert len(fake.transactions) == 1
+
+
+def test_what_an_agent_says_of_consul_s_past_is_no_loss() -> None:
+    fake = Fake()
+    fake.instead = {RENEW: http(b"no session", "404 Not Found"), "/v1/session/info/": http(b'[{"ID":"one"}]')}
+
+    async def test(kept: KeyKeeping) -> None:
+        await kept.put()
+        await kept.renew()
+
+    keeping(fake, test)
+    assert fake.asked[-1] == f"/v1/session/info/{SESSION}?consistent"
 
 
 def test_who_is_stopped_while_it_writes_withdraws() -> None:

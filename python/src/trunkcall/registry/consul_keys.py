@@ -133,8 +133,9 @@ class KeyKeeping:
         """Renews the session, and says why a record is lost. Raises RegistryError, OSError: it is not known."""
         within = min(max(self._lease / RENEWS, LEAST_ANSWER), ANSWERS_WITHIN)
         answer = await self._agent.put(f"session/renew/{self._session}", within=within)
-        if answer.status == 404:
-            return "the session is over"
+        if answer.status == 404:  # which may be of Consul's past
+            known = await self._agent.get(f"session/info/{self._session}?consistent", within=within)
+            return "" if known.value() else "the session is over"
         answer.check()
         found = [self._lost_by(one, await self._standing(one, within)) for one in self._records]
         return next(filter(None, found), "")

@@ -212,7 +212,7 @@ final class KeyKeeping extends Keeping {
     try (InputStream body = answer.body()) {
       int status = answer.statusCode();
       if (status == Agent.NOT_FOUND) {
-        return Optional.of(new RegistryException("the session is over"));
+        return over(within);
       }
       if (status != Agent.OK) {
         throw Agent.refused(status, body);
@@ -234,6 +234,22 @@ final class KeyKeeping extends Keeping {
       }
     }
     return Optional.empty();
+  }
+
+  /** Looks for a session of which Consul says that it is not there, which may be of its past. */
+  private Optional<RegistryException> over(Duration within)
+      throws IOException, InterruptedException {
+    HttpResponse<InputStream> answer = agent.get("session/info/" + session + "?consistent", within);
+    List<String> found = new ArrayList<>();
+    try (InputStream body = answer.body()) {
+      if (answer.statusCode() != Agent.OK) {
+        throw Agent.refused(answer.statusCode(), body);
+      }
+      Answer.readList(body, JsonToken.START_OBJECT, json -> found.add(Answer.text(json, "ID")));
+    }
+    return found.isEmpty()
+        ? Optional.of(new RegistryException("the session is over"))
+        : Optional.empty();
   }
 
   /** Why a record is lost by the key that counts of its id, if there is one. */

@@ -34,6 +34,7 @@ final class KeyKeepingTest {
   private static final String CREATE = "PUT session/create";
   private static final String LOOK = "GET kv/r/v1/s/x/";
   private static final String TXN = "PUT txn";
+  private static final String INFO = "GET session/info/aa-11?consistent";
   private static final String RENEW = "PUT session/renew/";
 
   private final AtomicLong clock = new AtomicLong(); // ns
@@ -63,6 +64,7 @@ final class KeyKeepingTest {
             .on(CREATE, 200, "{\"ID\":\"aa-11\"}")
             .on(TXN, 200, "{\"Results\":[],\"Errors\":null}")
             .on(RENEW, 200, "[{\"ID\":\"aa-11\"}]")
+            .on(INFO, 200, "[]")
             .on("PUT session/destroy/", 200, "true");
   }
 
@@ -271,6 +273,9 @@ final class KeyKeepingTest {
         played.on(RENEW, 200, "[]").on(LOOK, 200, "[" + pair(OWN) + "]");
         keeping.renew();
       }
+      played.on(RENEW, 404, "").on(INFO, 200, "[{\"ID\":\"aa-11\"}]"); // of its past
+      keeping.renew();
+      played.on(RENEW, 200, "[]").on(INFO, 200, "[]");
       clock.addAndGet(SESSION.toNanos());
       played.on(what, 500, "No cluster leader");
       IOException fault = assertThrows(IOException.class, keeping::renew);
@@ -283,6 +288,10 @@ final class KeyKeepingTest {
   void whatIsLostIsAFailure() {
     played.on(LOOK, 200, "[" + pair(OWN) + "]");
     assertEquals("the session is over", lost(RENEW, 404, "Session id not found"));
+    played.on(INFO, 403, "Permission denied");
+    assertEquals("Consul answers 403: Permission denied", lost(RENEW, 404, ""));
+    played.on(INFO, 200, "{}");
+    assertEquals(FORM, lost(RENEW, 404, ""));
     played.on(RENEW, 200, "[]");
     assertEquals("Consul answers 403: Permission denied", lost(RENEW, 403, "Permission denied"));
     played.on(RENEW, 200, "[]");
