@@ -77,14 +77,14 @@ def started(kind: str) -> RegistryServer:
 
 
 @contextlib.contextmanager
-def filled(store: RegistryServer, services: list[str], count: int) -> Generator[None]:
+def filled(store: RegistryServer, services: list[str], count: int, lease: int) -> Generator[None]:
     """Has so many instances of each service in a registry."""
     with contextlib.ExitStack() as until:
         for service in services:
             if isinstance(store, Consul) and store.kind == Consul.kind:
                 fill_catalog(store, service, count)
                 continue
-            name = store.name if isinstance(store, Embedded) else store.name_at(store.address, lease=3600)
+            name = store.name if isinstance(store, Embedded) else store.name_at(store.address, lease=lease)
             words = ["fill", "--registry", name, "--service", service, "--count", str(count)]
             filling = Process([str(MEASURE), *words], stdin=True)
             until.callback(filling.end, 30.0)
@@ -109,11 +109,12 @@ def measure(store: RegistryServer, client: str, options: argparse.Namespace) -> 
     passed = time.monotonic() - since
     used = [processor(one) - before for one, before in zip((watching, serving, changing), used, strict=True)]
     made = changes([line for _, line in changing.lines])
-    wanted = set(made)
+    unheard = set(made)
     heard: dict[tuple[str, str], int] = {}
     with contextlib.suppress(Failed):  # who comes and goes between two sets is in none
-        while wanted - set(heard):
-            heard |= changes([watching.line(SILENCE)])
+        while unheard:
+            heard |= (one := changes([watching.line(SILENCE)]))
+            unheard -= one.keys()
     watching.write("\n")
     before, resident, heap, left = (int(word) / 1e6 for word in watching.line(PATIENCE).split()[1:])
     for process in (watching, changing):
@@ -145,6 +146,7 @@ def main() -> int:
     parser.add_argument("--others", type=int, default=0, help="other services, with as many instances each")
     parser.add_argument("--rate", type=float, default=100.0, help="changes a second")
     parser.add_argument("--for", dest="seconds", type=float, default=10.0, help="how long, in seconds")
+    parser.add_argument("--lease", type=int, default=3600, help="of the many, in seconds")
     options = parser.parse_args()
     if unknown := set(options.registries) - set(all_there_are):
         parser.error(f"there is no registry {', '.join(sorted(unknown))}; there are {help}")
@@ -160,7 +162,7 @@ def main() -> int:
         if kind in SERVERS and (why := missing(kind)):
             print(f"{kind} is left out: {why}")
             continue
-        with started(kind) as store, filled(store, services, options.count):
+        with started(kind) as store, filled(store, services, options.count, options.lease):
             for client in clients:
                 print(measure(store, client, options), flush=True)
     return 0

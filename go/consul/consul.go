@@ -24,7 +24,6 @@ const (
 	forgotten    = 60 * time.Second // after which an instance that is critical is removed: Consul's least
 
 	answersWithin = 10 * time.Second
-	leastAnswer   = time.Second // that an answer to a renewal may take
 	withdrawsIn   = 5 * time.Second
 )
 
@@ -97,29 +96,36 @@ func (s *Store) Keep(ctx context.Context, records []registry.Written, published 
 		return err
 	}
 	published()
-	return s.hold(ctx, func() error {
+	return s.hold(ctx, func() (time.Duration, error) {
 		for i := range records {
 			if err := s.renew(ctx, &records[i]); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		return nil
+		return s.third(), nil
 	}, func() error { return s.withdraw(ctx, records) })
 }
 
-// hold renews what is published until ctx is over; then it withdraws it.
-func (s *Store) hold(ctx context.Context, renew, withdraw func() error) error {
-	each := time.NewTicker(s.lease / renewals)
-	defer each.Stop()
+// third is how long it is from one renewal to the next.
+func (s *Store) third() time.Duration { return s.lease / renewals }
+
+// hold renews what is published until ctx is over; then it withdraws it. To renew returns how long behind its beginning
+// it is to be done again.
+func (s *Store) hold(ctx context.Context, renew func() (time.Duration, error), withdraw func() error) error {
+	next := time.NewTimer(s.third())
+	defer next.Stop()
 	for {
 		select {
-		case <-each.C:
+		case <-next.C:
 		case <-ctx.Done():
 			return withdraw()
 		}
-		if err := renew(); err != nil && ctx.Err() == nil {
+		began := time.Now()
+		pause, err := renew()
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
+		next.Reset(pause - time.Since(began))
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	untilOver = 2
 	lockDelay = time.Millisecond // 0 is 15 s
 
+	leastAnswer = time.Second // what an answer to a renewal may take at least, however short the lease
+
 	// A transaction ends behind the record with which it has so much. Consul takes 64 operations, of 512 KiB in base64.
 	inTxn   = 30
 	sizeTxn = 256 << 10
@@ -30,36 +32,40 @@ func (s *Store) above(w *registry.Written) string { return s.root + "/" + w.Serv
 
 func (s *Store) keyOf(w *registry.Written) string { return s.above(w) + nameOf(w.ID, w.Data) }
 
-// keepKeys is Keep where records are keys, which a session holds.
+// keyKeeping keeps records as keys, which a session holds. It is used by one goroutine.
+type keyKeeping struct {
+	*Store
+
+	records []registry.Written
+	session string    // "": none
+	good    time.Time // when all was last known to be as it should
+	next    int       // of the records, the one to look at next
+}
+
+// keepKeys is Keep where records are keys.
 func (s *Store) keepKeys(ctx context.Context, records []registry.Written, published func()) error {
-	there, err := s.look(ctx, records)
-	if err != nil {
-		return err
-	}
-	session, err := s.begin(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.putKeys(ctx, records, there, session); err != nil {
-		if ctx.Err() != nil {
-			return s.end(ctx, session) // some may have been written
+	k := keyKeeping{Store: s, records: records}
+	if err := k.put(ctx); err != nil {
+		if ctx.Err() != nil && k.session != "" {
+			return k.end(ctx) // some may have been written
 		}
 		return err
 	}
-	good := s.now() // when all was last known to be as it should
 	published()
-	return s.hold(ctx, func() error {
-		asked := s.now()
-		lost, err := s.renewKeys(ctx, records, session)
-		if lost == nil && err == nil {
-			good = asked
-		}
-		// The session may have outlived what keeps Consul from answering: a leader that is elected, an agent that starts.
-		if lost == nil && s.now().Sub(good) < untilOver*s.ttl() {
-			return nil
-		}
-		return errors.Join(lost, err)
-	}, func() error { return s.end(ctx, session) })
+	return s.hold(ctx, func() (time.Duration, error) { return k.renew(ctx) }, func() error { return k.end(ctx) })
+}
+
+// put writes the records by a new session, unless one is another server's.
+func (k *keyKeeping) put(ctx context.Context) error {
+	there, err := k.look(ctx)
+	if err == nil {
+		k.session, err = k.begin(ctx)
+	}
+	if err == nil {
+		k.good = k.now()
+		err = k.write(ctx, there)
+	}
+	return err
 }
 
 // ttl is the time of a session.
@@ -67,23 +73,23 @@ func (s *Store) ttl() time.Duration {
 	return max((s.lease+time.Second)/2, leastTTL).Truncate(time.Second)
 }
 
-func (s *Store) begin(ctx context.Context) (string, error) {
+func (k *keyKeeping) begin(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	wanted := &api.SessionEntry{
 		Name: "trunkcall", Behavior: api.SessionBehaviorDelete, LockDelay: lockDelay,
-		TTL: s.ttl().String(),
+		TTL: k.ttl().String(),
 	}
 	// Not bound to the agent's own health, which others doubt sooner than the server.
-	session, _, err := s.client.Session().CreateNoChecks(wanted, (&api.WriteOptions{}).WithContext(ctx))
+	session, _, err := k.client.Session().CreateNoChecks(wanted, (&api.WriteOptions{}).WithContext(ctx))
 	return session, err
 }
 
 // end withdraws what the session holds.
-func (s *Store) end(ctx context.Context, session string) error {
+func (k *keyKeeping) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawsIn)
 	defer cancel()
-	_, err := s.client.Session().Destroy(session, (&api.WriteOptions{}).WithContext(ctx))
+	_, err := k.client.Session().Destroy(k.session, (&api.WriteOptions{}).WithContext(ctx))
 	return err
 }
 
@@ -120,15 +126,16 @@ func (s *Store) replaces(w *registry.Written, there *pair) error {
 }
 
 // look is what stands where the records will, without its values, unless that is another server's.
-func (s *Store) look(ctx context.Context, records []registry.Written) ([][]pair, error) {
-	all := make([][]pair, len(records))
-	for i := range records {
-		err := s.standing(ctx, &records[i], answersWithin, func(there *pair) error {
+func (k *keyKeeping) look(ctx context.Context) ([][]pair, error) {
+	all := make([][]pair, len(k.records))
+	for i := range k.records {
+		w := &k.records[i]
+		err := k.standing(ctx, w, answersWithin, func(there *pair) error {
 			if len(all[i]) == mostKeys {
-				return fmt.Errorf("more than %d keys of %s", mostKeys, records[i].Key())
+				return fmt.Errorf("more than %d keys of %s", mostKeys, w.Key())
 			}
 			all[i] = append(all[i], pair{Key: there.Key, ModifyIndex: there.ModifyIndex})
-			return s.replaces(&records[i], there)
+			return k.replaces(w, there)
 		})
 		if err != nil {
 			return nil, err
@@ -137,27 +144,27 @@ func (s *Store) look(ctx context.Context, records []registry.Written) ([][]pair,
 	return all, nil
 }
 
-// putKeys writes the records in place of what stands there.
-func (s *Store) putKeys(ctx context.Context, records []registry.Written, there [][]pair, session string) error {
+// write writes the records in place of what stands there.
+func (k *keyKeeping) write(ctx context.Context, there [][]pair) error {
 	var operations api.TxnOps
 	size := 0
 	commit := func() error {
-		err := s.commit(ctx, operations)
+		err := k.commit(ctx, operations)
 		operations, size = nil, 0
 		return err
 	}
-	for i := range records {
-		w := &records[i]
+	for i := range k.records {
+		w := &k.records[i]
 		for _, one := range there[i] {
-			operations = append(operations, s.operation(api.KVDeleteCAS, &api.KVTxnOp{Key: one.Key, Index: one.ModifyIndex}))
+			operations = append(operations, k.operation(api.KVDeleteCAS, &api.KVTxnOp{Key: one.Key, Index: one.ModifyIndex}))
 			if len(operations) == maxTxn-1 { // of rubbish that somebody has put there
 				if err := commit(); err != nil {
 					return err
 				}
 			}
 		}
-		operations = append(operations, s.operation(api.KVLock, &api.KVTxnOp{Key: s.keyOf(w), Value: w.Data, Session: session}))
-		if size += len(w.Data); len(operations) >= inTxn || size >= sizeTxn || i == len(records)-1 {
+		operations = append(operations, k.operation(api.KVLock, &api.KVTxnOp{Key: k.keyOf(w), Value: w.Data, Session: k.session}))
+		if size += len(w.Data); len(operations) >= inTxn || size >= sizeTxn || i == len(k.records)-1 {
 			if err := commit(); err != nil {
 				return err
 			}
@@ -188,23 +195,40 @@ func (s *Store) commit(ctx context.Context, operations api.TxnOps) error {
 	return errors.New(strings.Join(said, ": "))
 }
 
-// renewKeys says that the server is alive, and looks whether its records are there: why one is lost, or why that is not
-// known.
-func (s *Store) renewKeys(ctx context.Context, records []registry.Written, session string) (lost, failed error) {
-	within := min(max(s.lease/renewals, leastAnswer), answersWithin)
+// renew says that the server is alive, and looks whether its records are there. It returns how long behind its beginning
+// it is to be done again, or why a record is lost, or what has kept it from knowing that for so long that the session is
+// over. That may outlive what keeps Consul from answering: a leader that is elected, an agent that starts.
+func (k *keyKeeping) renew(ctx context.Context) (time.Duration, error) {
+	asked := k.now()
+	lost, err := k.lost(ctx, asked)
+	switch {
+	case lost != nil:
+		return 0, lost
+	case err == nil:
+		k.good = asked
+		return k.third(), nil
+	case k.now().Sub(k.good) >= untilOver*k.ttl():
+		return 0, err
+	}
+	return max(k.lease/renewals/renewals, min(time.Second, k.third())), nil
+}
+
+// lost renews the session, and says why a record is lost, or why that is not known.
+func (k *keyKeeping) lost(ctx context.Context, asked time.Time) (lost, failed error) {
+	within := min(max(k.third(), leastAnswer), answersWithin)
 	q, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	entry, _, err := s.client.Session().Renew(session, (&api.WriteOptions{}).WithContext(q))
+	entry, _, err := k.client.Session().Renew(k.session, (&api.WriteOptions{}).WithContext(q))
 	if err != nil {
 		return nil, err
 	}
 	if entry == nil {
-		return s.over(ctx, session, within)
+		return k.over(ctx, within)
 	}
-	for i := range records {
-		w := &records[i]
+	for n := 0; n < len(k.records) && (n == 0 || k.now().Sub(asked) < k.third()); n++ {
+		w := &k.records[k.next]
 		var first *pair // the one that counts
-		err := s.standing(ctx, w, within, func(there *pair) error {
+		err := k.standing(ctx, w, within, func(there *pair) error {
 			if first == nil {
 				first = there
 			}
@@ -213,23 +237,27 @@ func (s *Store) renewKeys(ctx context.Context, records []registry.Written, sessi
 		if err != nil {
 			return nil, err
 		}
-		if err := s.check(w, first); err != nil {
+		if err := k.check(w, first); err != nil {
 			return err, nil
 		}
+		k.next = (k.next + 1) % len(k.records)
 	}
 	return nil, nil
 }
 
-// over looks for a session of which Consul says that it is not there, which may be of Consul's past.
-func (s *Store) over(ctx context.Context, session string, within time.Duration) (lost, failed error) {
+// over looks for a session of which Consul says that it is not there, which may be of its past.
+func (k *keyKeeping) over(ctx context.Context, within time.Duration) (lost, failed error) {
 	q, cancel := query(ctx, within)
 	defer cancel()
 	q.RequireConsistent = true
-	entry, _, err := s.client.Session().Info(session, q)
-	if err == nil && entry == nil {
-		lost = errors.New("the session is over")
+	entry, _, err := k.client.Session().Info(k.session, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case entry == nil:
+		return errors.New("the session is over"), nil
 	}
-	return lost, err
+	return nil, errors.New("Consul does not renew a session that it has") //nolint:staticcheck // a name
 }
 
 // check reports that a record is not the one that counts of its id, which is nil if there is none.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -179,7 +181,7 @@ func TestARecordThatIsLostIsTold(t *testing.T) {
 		{"s/i was written by somebody else", renewed, []any{overwritten}},
 		{"another server is published under this id, at " + theirs.Addresses[0], renewed, []any{pair(theirs), pair(ours)}},
 	} {
-		published := false
+		var published atomic.Bool
 		store := agentOf(t, func(w http.ResponseWriter, r *http.Request) {
 			asked := strings.TrimPrefix(r.URL.Path, "/v1/")
 			switch {
@@ -191,14 +193,19 @@ func TestARecordThatIsLostIsTold(t *testing.T) {
 				_, _ = io.WriteString(w, "[]")
 			case asked == "session/renew/one" && test.renewal != "":
 				_, _ = io.WriteString(w, test.renewal)
-			case strings.HasPrefix(asked, "kv/") && published:
+			case strings.HasPrefix(asked, "kv/") && published.Load():
 				_ = json.NewEncoder(w).Encode(append([]any{nil}, test.there...))
 			default:
 				http.NotFound(w, r)
 			}
 		})
-		store.lease = 3 * 1e6 // three milliseconds: it renews at once
-		err := store.Keep(t.Context(), []registry.Written{ours}, func() { published = true })
+		store.lease = time.Minute
+		k := keyKeeping{Store: store, records: []registry.Written{ours}}
+		if err := k.put(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		published.Store(true)
+		_, err := k.renew(t.Context())
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, want %s", err, test.want)
 		}
@@ -207,59 +214,67 @@ func TestARecordThatIsLostIsTold(t *testing.T) {
 
 // Consul may have no leader for a while, or the agent be started anew: a session that lives on is renewed, and not replaced.
 func TestASessionOutlivesRenewalsThatFail(t *testing.T) {
-	w := registry.Written{Record: registry.Record{Service: "s", ID: "i", Addresses: []string{"a:1"}}, Data: []byte("{}")}
-	there := []any{map[string]any{"Key": "root/v1/s/" + nameOf("i", w.Data), "Value": w.Data}}
-	for _, test := range []struct {
-		what  string        // that fails
-		since time.Duration // the last that went well, at the third that fails
-		asked int           // how often until it was given up
-		want  string
-	}{
-		{"session/renew/", 19 * time.Second, 5, "the session is over"},
-		{"session/renew/", 20 * time.Second, 4, "response code: 500"},
-		{"kv/", 19 * time.Second, 5, "is gone"},
-		{"kv/", 20 * time.Second, 4, "No cluster leader"},
-	} {
-		var asked, written int
-		var published, lost bool
-		clock := time.Now()
-		store := agentOf(t, func(w http.ResponseWriter, r *http.Request) {
-			path := strings.TrimPrefix(r.URL.Path, "/v1/")
-			fails := published && strings.HasPrefix(path, test.what)
-			if fails {
-				asked++
-				lost = asked == 5
-			}
-			switch {
-			case fails && asked == 1 && strings.HasPrefix(path, "session/"): // of Consul's past
-				http.NotFound(w, r)
-			case path == "session/info/one" && !lost && r.URL.Query().Has("consistent"):
-				_, _ = io.WriteString(w, `[{"ID": "one"}]`)
-			case path == "session/info/one":
-				_, _ = io.WriteString(w, "[]")
-			case fails && asked >= 2 && !lost: // the first goes well
-				if asked == 4 {
-					clock = clock.Add(test.since)
-				}
-				http.Error(w, "No cluster leader", http.StatusInternalServerError)
-			case path == "session/create":
-				_, _ = io.WriteString(w, `{"ID": "one"}`)
-			case path == "txn":
-				written++
-				_, _ = io.WriteString(w, `{"Results": []}`)
-			case path == "session/renew/one" && (!lost || !fails):
-				_, _ = io.WriteString(w, `[{"ID": "one"}]`)
-			case strings.HasPrefix(path, "kv/") && published && !lost:
-				_ = json.NewEncoder(w).Encode(there)
-			default:
-				http.NotFound(w, r)
-			}
-		})
-		store.lease = 3 * 1e6 // three milliseconds: it renews at once
-		store.now = func() time.Time { return clock }
-		err := store.Keep(t.Context(), []registry.Written{w}, func() { published = true })
-		if err == nil || !strings.Contains(err.Error(), test.want) || asked != test.asked || written != 1 {
-			t.Errorf("%s: %v after %d times, %d transactions; want %s after %d", test.what, err, asked, written, test.want, test.asked)
+	records := make([]registry.Written, 2)
+	for i := range records {
+		id := string(rune('i' + i))
+		records[i] = registry.Written{Record: registry.Record{Service: "s", ID: id, Addresses: []string{"a:1"}}, Data: []byte("{}")}
+	}
+	var (
+		mutex   sync.Mutex
+		fails   string // how what is asked for begins that no leader answers
+		past    bool   // a renewal is answered of the past, in which there was no session
+		written int    // transactions
+	)
+	store := agentOf(t, func(w http.ResponseWriter, r *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		asked := strings.TrimPrefix(r.URL.Path, "/v1/")
+		id, isKey := strings.CutPrefix(asked, "kv/root/v1/s/")
+		switch {
+		case fails != "" && strings.HasPrefix(asked, fails):
+			http.Error(w, "No cluster leader", http.StatusInternalServerError)
+		case asked == "session/renew/one" && past:
+			http.NotFound(w, r)
+		case asked == "session/create":
+			_, _ = io.WriteString(w, `{"ID": "one"}`)
+		case strings.HasPrefix(asked, "session/"):
+			_, _ = io.WriteString(w, `[{"ID": "one"}]`)
+		case asked == "txn":
+			written++
+			_, _ = io.WriteString(w, `{"Results": []}`)
+		case isKey && written > 0:
+			_ = json.NewEncoder(w).Encode([]pair{{Key: "root/v1/s/" + nameOf(strings.Trim(id, "/"), []byte("{}")), Value: []byte("{}")}})
+		default:
+			http.NotFound(w, r)
 		}
+	})
+	store.lease = 36 * time.Second // of which Consul ends the session
+	clock := time.Now()
+	store.now = func() time.Time { return clock }
+	k := keyKeeping{Store: store, records: records}
+	if err := k.put(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	renew := func(after time.Duration, failing string, isPast bool, want time.Duration, text string) {
+		t.Helper()
+		mutex.Lock()
+		fails, past = failing, isPast
+		mutex.Unlock()
+		clock = clock.Add(after)
+		again, err := k.renew(t.Context())
+		if again != want || (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, %q, %v: again in %v, %v; want %v, %q", after, failing, isPast, again, err, want, text)
+		}
+	}
+	for range 2 {
+		renew(12*time.Second, "", false, 12*time.Second, "")
+		renew(12*time.Second, "session/", false, 4*time.Second, "")
+		renew(12*time.Second, "kv/", false, 4*time.Second, "")
+		renew(11*time.Second, "", true, 4*time.Second, "")
+	}
+	renew(time.Second, "kv/root/v1/s/j", false, 0, "No cluster leader")
+	renew(0, "", false, 12*time.Second, "")
+	if renew(36*time.Second, "", true, 0, "does not renew"); written != 1 {
+		t.Errorf("%d transactions", written)
 	}
 }

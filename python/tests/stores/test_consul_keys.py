@@ -56,7 +56,7 @@ class Fake:
                 return answer
         if path == "/v1/session/create":
             return http(json.dumps({"ID": SESSION}).encode())
-        if path.startswith("/v1/session/info/"):
+        if path.startswith(INFO):
             return http(b"[]")
         if path == "/v1/txn":
             self.transactions.append(self.bodies[path])
@@ -186,6 +186,7 @@ def refused(*said: Any) -> bytes:
 
 PAIR = {"Key": key("a", OTHER), "Value": "", "ModifyIndex": 1}
 LOOK, CREATE, TXN, RENEW, DESTROY = "/v1/kv/", "/v1/session/create", "/v1/txn", "/v1/session/renew", "/v1/session/destr"
+INFO = "/v1/session/info/"
 FORBIDDEN = http(b"Permission denied", "403 Forbidden")
 
 
@@ -237,30 +238,54 @@ def test_a_session_outlives_what_keeps_consul_from_answering(what: str) -> None:
     async def test(kept: KeyKeeping) -> None:
         await kept.put()
         for _ in range(3):
-            fake.time += 19
+            fake.time += 35
             fake.instead = {what: no_leader}
-            await kept.renew()
+            assert await kept.renew() == 4
             fake.instead = {}
-            await kept.renew()
+            assert await kept.renew() == 12
         fake.instead = {what: no_leader}
-        fake.time += 20
+        fake.time += 36
         with pytest.raises(RegistryError, match="answered 500: No cluster leader"):
             await kept.renew()
 
-    keeping(fake, test, clock=lambda: fake.time)
+    keeping(fake, test, lease=36, clock=lambda: fake.time)
     assert len(fake.transactions) == 1
 
 
 def test_what_an_agent_says_of_consul_s_past_is_no_loss() -> None:
     fake = Fake()
-    fake.instead = {RENEW: http(b"no session", "404 Not Found"), "/v1/session/info/": http(b'[{"ID":"one"}]')}
+    past = {RENEW: http(b"no session", "404 Not Found"), INFO: http(b'[{"ID":"one"}]')}
 
     async def test(kept: KeyKeeping) -> None:
         await kept.put()
-        await kept.renew()
+        fake.instead = past
+        assert await kept.renew() < 5  # it is no success
+        fake.instead = {}
+        assert await kept.renew() == 5
 
     keeping(fake, test)
-    assert fake.asked[-1] == f"/v1/session/info/{SESSION}?consistent"
+    assert f"{INFO}{SESSION}?consistent" in fake.asked
+
+
+def test_many_records_are_looked_at_in_turns() -> None:
+    fake, records = Fake(), [written(ident) for ident in "abc"]
+    slow = fake.__call__
+
+    def answer(path: str, body: bytes) -> bytes:
+        fake.time += 3
+        return slow(path, body)
+
+    async def test() -> None:
+        async with answering(answer) as address, Agent(address, None, "") as agent:
+            kept = KeyKeeping(agent, Place((address,), "root", 15), records, lambda: fake.time)
+            await kept.put()
+            fake.asked.clear()
+            for _ in range(3):
+                assert await kept.renew() == 5
+
+    run(test)
+    looked = [path[len(LOOK) :].split("/")[2] for path in fake.asked if path.startswith(LOOK)]
+    assert looked == ["a", "b", "c"] and len(fake.asked) == 6
 
 
 def test_who_is_stopped_while_it_writes_withdraws() -> None:
@@ -393,8 +418,8 @@ def test_a_session_outlives_consul_itself(server: ConsulKeys, monkeypatch: pytes
     renewed: asyncio.Queue[None] = asyncio.Queue()
     lost = KeyKeeping._lost
 
-    async def looked(self: KeyKeeping) -> str:
-        found = await lost(self)
+    async def looked(self: KeyKeeping, *given: float) -> str:
+        found = await lost(self, *given)
         renewed.put_nowait(None)
         return found
 

@@ -80,9 +80,11 @@ class Consul:
             try:
                 await keeping.put()
                 published()
+                pause, loop = lease / RENEWS, asyncio.get_running_loop()
                 while True:
-                    await asyncio.sleep(lease / RENEWS)
-                    await keeping.renew()
+                    await asyncio.sleep(pause)
+                    began = loop.time()
+                    pause = began + await keeping.renew() - loop.time()
             except asyncio.CancelledError:
                 await keeping.withdraw()
                 raise
@@ -257,13 +259,14 @@ class Keeping:
     async def _pass(self, one: Written, within: float | None = None) -> None:
         await self._act(f"check/pass/{quote(f'service:{one.record.key}')}", within=within)
 
-    async def renew(self) -> None:
-        """Raises RegistryError if a record was lost."""
+    async def renew(self) -> float:
+        """How many seconds behind its beginning it is to be done again. Raises RegistryError if a record was lost."""
         within = float(self._lease)
         for one in self._records:
             if not await self._is_own(one, within):
                 raise RegistryError(f"{one.record.key} was removed, or written by somebody else")
             await self._pass(one, within)
+        return self._lease / RENEWS
 
     async def _is_own(self, one: Written, within: float) -> bool:
         """Whether the agent still has what was registered."""

@@ -6,20 +6,22 @@ import asyncio
 import re
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
 from .asking import in_order, read_json
-from .consul_agent import ANSWERS_WITHIN, MOST_ANSWER, RENEWS, WITHDRAWS_WITHIN, Agent
+from .consul_agent import ANSWERS_WITHIN, RENEWS, WITHDRAWS_WITHIN, Agent
 from .consul_keywatch import Pair, pairs
 from .consul_listing import id_in, name_of
-from .place import Place, check_free
+from .place import MOST_TOTAL, Place, check_free, check_held
 from .store import RegistryError, Written
 
 LEAST_TTL = 10  # seconds, of a session
 UNTIL_OVER = 2  # times of a session that have passed when Consul ends it
-LEAST_ANSWER = 1.0  # seconds that an answer to a renewal may take
+LEAST_ANSWER = 1.0  # seconds that an answer to a renewal may take at least, however short the lease
+MOST_STANDING = 2 * MOST_TOTAL  # bytes of an answer with what stands under an id
 LOCK_DELAY = "1ms"  # 0 is 15 s
 IN_TRANSACTION = 30  # operations, of which Consul allows 64
 MOST_WRITTEN = 256 << 10  # characters of values in a transaction, whose text Consul bounds at 512 KiB
@@ -42,6 +44,7 @@ class KeyKeeping:
         self._session = ""
         self._clock = clock
         self._good = 0.0  # when all was last known to be as it should
+        self._next = 0  # of the records, the one to look at next
 
     def _key(self, one: Written) -> str:
         return f"{self._root}/{one.record.service}/{name_of(one.record.id, one.data)}"
@@ -50,31 +53,30 @@ class KeyKeeping:
         """Writes the records by a new session. Raises RegistryError where another server is published."""
         replaced = [await self._replaced(one) for one in self._records]
         self._session = await self._begin()
+        self._good = self._clock()
         writing = ([*before, self._lock(one)] for before, one in zip(replaced, self._records, strict=True))
         for operations in in_transactions(writing):
             await self._commit(operations)
-        self._good = self._clock()
 
     async def _replaced(self, one: Written) -> list[_Operation]:
         """Deletes what stands there of a record's id. Raises RegistryError where that is another server's."""
-        above = f"{self._root}/{one.record.service}/"
         found: list[_Operation] = []
-        for pair in await self._standing(one):
+        async for pair in self._standing(one):
             if self._counts(one, pair):
                 check_free(one, pair.data)
-            if id_in(pair.key.removeprefix(above)) == one.record.id:  # else it is rubbish beside it
-                found.append({"KV": {"Verb": "delete-cas", "Key": pair.key, "Index": pair.index}})
+            found.append({"KV": {"Verb": "delete-cas", "Key": pair.key, "Index": pair.index}})
+            check_held(len(found), 0)
         return found
 
-    async def _standing(self, one: Written, within: float | None = None) -> list[Pair]:
-        """What there is of a record's id."""
+    async def _standing(self, one: Written, within: float | None = None) -> AsyncGenerator[Pair]:
+        """What there is of a record's id, without the rubbish beside it."""
         what = f"kv/{quote(f'{self._root}/{one.record.key}/')}?recurse&consistent"
-        answer = await self._agent.get(what, within=within, most=MOST_ANSWER)
-        found: list[Pair] = []
-        for some in pairs(answer):
-            found += some
+        above = f"{self._root}/{one.record.service}/"
+        for some in pairs(await self._agent.get(what, within=within, most=MOST_STANDING)):
+            for pair in some:
+                if id_in(pair.key.removeprefix(above)) == one.record.id:
+                    yield pair
             await asyncio.sleep(0)
-        return found
 
     def _counts(self, one: Written, pair: Pair) -> bool:
         """Whether what stands at a key is what its name says."""
@@ -114,44 +116,61 @@ class KeyKeeping:
             raise in_order("Consul", error) from None
         raise RegistryError(": ".join([f"Consul refuses to write {operations[-1]['KV']['Key']}", *said]))
 
-    async def renew(self) -> None:
-        """Raises RegistryError if a record is lost; RegistryError, OSError if that is not known for so long that the
-        session is over. It may outlive what keeps Consul from answering: a leader that is elected, an agent that
-        starts."""
-        asked = self._clock()
+    async def renew(self) -> float:
+        """How many seconds behind its beginning it is to be done again. Raises RegistryError if a record is lost;
+        RegistryError, OSError if that is not known for so long that the session is over. It may outlive what keeps
+        Consul from answering: a leader that is elected, an agent that starts."""
+        asked, third = self._clock(), self._lease / RENEWS
         try:
-            lost = await self._lost()
+            lost = await self._lost(asked, third)
         except (OSError, RegistryError):
             if self._clock() - self._good >= UNTIL_OVER * self._ttl:
                 raise
-            return
+            return max(third / RENEWS, min(1.0, third))
         if lost:
             raise RegistryError(lost)
         self._good = asked
+        return third
 
-    async def _lost(self) -> str:
+    async def _lost(self, asked: float, third: float) -> str:
         """Renews the session, and says why a record is lost. Raises RegistryError, OSError: it is not known."""
-        within = min(max(self._lease / RENEWS, LEAST_ANSWER), ANSWERS_WITHIN)
+        within = min(max(third, LEAST_ANSWER), ANSWERS_WITHIN)
         answer = await self._agent.put(f"session/renew/{self._session}", within=within)
-        if answer.status == 404:  # which may be of Consul's past
-            known = await self._agent.get(f"session/info/{self._session}?consistent", within=within)
-            return "" if known.value() else "the session is over"
+        if answer.status == 404:
+            return await self._over(within)
         answer.check()
-        found = [self._lost_by(one, await self._standing(one, within)) for one in self._records]
-        return next(filter(None, found), "")
+        for number in range(len(self._records)):
+            if number and self._clock() - asked >= third:
+                break
+            if lost := await self._lost_by(self._records[self._next], within):
+                return lost
+            self._next = (self._next + 1) % len(self._records)
+        return ""
 
-    def _lost_by(self, one: Written, there: Iterable[Pair]) -> str:
+    async def _over(self, within: float) -> str:
+        """Looks for a session of which Consul says that it is not there, which may be of its past."""
+        answer = await self._agent.get(f"session/info/{self._session}?consistent", within=within)
+        known = answer.value()
+        if not isinstance(known, list):
+            raise in_order("Consul", TypeError(f"{type(known).__name__} is no list"))
+        if known:
+            raise RegistryError("Consul does not renew a session that it has")
+        return "the session is over"
+
+    async def _lost_by(self, one: Written, within: float) -> str:
         """Why a record is lost by what there is of its id, of which the first counts: it is gone, or another was
         written at the same time."""
-        above = f"{self._root}/{one.record.service}/"
-        first = next((pair for pair in there if id_in(pair.key.removeprefix(above)) == one.record.id), None)
-        if first is not None and self._counts(one, first):
-            if first.data == one.data:
-                return ""
-            try:
-                check_free(one, first.data)
-            except RegistryError as taken:
-                return str(taken)
+        async with aclosing(self._standing(one, within)) as there:
+            async for first in there:
+                if not self._counts(one, first):
+                    break
+                if first.data == one.data:
+                    return ""
+                try:
+                    check_free(one, first.data)
+                except RegistryError as taken:
+                    return str(taken)
+                break
         return f"{one.record.key} was removed, or written by somebody else"
 
     async def withdraw(self) -> None:

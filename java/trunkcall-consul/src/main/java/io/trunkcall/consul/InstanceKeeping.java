@@ -65,7 +65,7 @@ final class InstanceKeeping extends Keeping {
   }
 
   @Override
-  void renew() throws IOException, InterruptedException {
+  Duration renew() throws IOException, InterruptedException {
     Duration within = lease.compareTo(Agent.ANSWERED) < 0 ? lease : Agent.ANSWERED;
     for (Written one : records) {
       agent.put("agent/check/pass/" + Instance.check(one), NOTHING, within);
@@ -73,6 +73,7 @@ final class InstanceKeeping extends Keeping {
         throw new RegistryException(one + " was written by somebody else");
       }
     }
+    return third();
   }
 
   private boolean isOwn(Written one, Duration within) throws IOException, InterruptedException {

@@ -5,7 +5,7 @@ import java.time.Duration;
 
 /** Publishes records, and renews them. Used by one thread. */
 abstract class Keeping {
-  private static final int RENEWS = 3; // in a lease
+  static final int RENEWS = 3; // in a lease
 
   static final byte[] NOTHING = {};
 
@@ -22,9 +22,11 @@ abstract class Keeping {
     try {
       put();
       published.run();
+      Duration pause = third();
       while (true) {
-        Thread.sleep(each().toMillis());
-        renew();
+        Thread.sleep(Math.max(pause.toMillis(), 0));
+        long began = System.nanoTime();
+        pause = renew().minusNanos(System.nanoTime() - began);
       }
     } catch (InterruptedException end) {
       withdraw();
@@ -37,15 +39,18 @@ abstract class Keeping {
   }
 
   /** The time from one renewal to the next. */
-  final Duration each() {
+  final Duration third() {
     return lease.dividedBy(RENEWS);
   }
 
   /** Publishes the records. Throws RegistryException where another server is published. */
   abstract void put() throws IOException, InterruptedException;
 
-  /** Says that the server is alive. Throws if a record is lost. */
-  abstract void renew() throws IOException, InterruptedException;
+  /**
+   * Says that the server is alive, and returns how long behind its beginning that is to be done
+   * again. Throws if a record is lost.
+   */
+  abstract Duration renew() throws IOException, InterruptedException;
 
   /** Withdraws what is its own, if anything was published. */
   abstract void withdraw() throws IOException, InterruptedException;

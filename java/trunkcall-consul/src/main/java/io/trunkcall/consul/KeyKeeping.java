@@ -8,6 +8,7 @@ import io.trunkcall.registry.Written;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -24,7 +25,8 @@ final class KeyKeeping extends Keeping {
   private static final long LEAST_TTL = 10; // s
   private static final int UNTIL_OVER = 2; // times of a session have passed when Consul ends it
   private static final String LOCK_DELAY = "1ms"; // 0 is 15 s
-  private static final Duration LEAST_ANSWER = Duration.ofSeconds(1); // for an answer to a renewal
+  // What an answer to a renewal may take at least, however short the lease.
+  private static final Duration LEAST_ANSWER = Duration.ofSeconds(1);
   private static final Duration WITHDRAWN = Duration.ofSeconds(5);
   private static final int MOST_STANDING = 100_000; // keys of one id
   private static final Pattern SESSION = Pattern.compile("[A-Za-z0-9-]{1,64}");
@@ -34,6 +36,7 @@ final class KeyKeeping extends Keeping {
   private final LongSupplier clock;
   private String session = ""; // none
   private long good; // ns, when all was last known to be as it should
+  private int next; // of the records, the one to look at next
 
   KeyKeeping(Agent agent, String root, Duration lease, List<Written> records) {
     this(agent, root, lease, records, System::nanoTime);
@@ -54,8 +57,8 @@ final class KeyKeeping extends Keeping {
       there.add(replaced(one));
     }
     session = begin();
-    write(there);
     good = clock.getAsLong();
+    write(there);
   }
 
   /** Makes a session, and returns its id. */
@@ -186,39 +189,38 @@ final class KeyKeeping extends Keeping {
    * is elected, an agent that starts.
    */
   @Override
-  void renew() throws IOException, InterruptedException {
+  Duration renew() throws IOException, InterruptedException {
     long asked = clock.getAsLong();
     Optional<RegistryException> lost;
     try {
-      lost = lost();
+      lost = lost(asked);
     } catch (IOException fault) {
       Duration since = Duration.ofNanos(clock.getAsLong() - good);
       if (Thread.currentThread().isInterrupted() || since.toSeconds() >= UNTIL_OVER * ttl(lease)) {
         throw fault;
       }
-      return;
+      Duration least = Collections.min(List.of(Duration.ofSeconds(1), third()));
+      return Collections.max(List.of(third().dividedBy(RENEWS), least));
     }
     if (lost.isPresent()) {
       throw lost.get();
     }
     good = asked;
+    return third();
   }
 
   /** Renews the session, and says why a record is lost. Throws if that is not known. */
-  private Optional<RegistryException> lost() throws IOException, InterruptedException {
-    Duration within = Collections.max(List.of(each(), LEAST_ANSWER));
+  private Optional<RegistryException> lost(long asked) throws IOException, InterruptedException {
+    Duration within = Collections.max(List.of(third(), LEAST_ANSWER));
     within = Collections.min(List.of(within, Agent.ANSWERED));
-    HttpResponse<InputStream> answer = agent.tell("session/renew/" + session, NOTHING, within);
-    try (InputStream body = answer.body()) {
-      int status = answer.statusCode();
-      if (status == Agent.NOT_FOUND) {
-        return over(within);
-      }
-      if (status != Agent.OK) {
-        throw Agent.refused(status, body);
-      }
+    if (!renewed(within)) {
+      return over(within);
     }
-    for (Written one : records) {
+    for (int i = 0; i < records.size(); i++) {
+      if (i > 0 && clock.getAsLong() - asked >= third().toNanos()) {
+        break;
+      }
+      Written one = records.get(next);
       List<Pair> first = new ArrayList<>(); // the one that counts
       look(
           one,
@@ -232,8 +234,22 @@ final class KeyKeeping extends Keeping {
       if (lost.isPresent()) {
         return lost;
       }
+      next = (next + 1) % records.size();
     }
     return Optional.empty();
+  }
+
+  /** Renews the session. False: Consul says that it is not there. */
+  private boolean renewed(Duration within) throws IOException, InterruptedException {
+    HttpResponse<InputStream> answer = agent.tell("session/renew/" + session, NOTHING, within);
+    try (InputStream body = answer.body()) {
+      int status = answer.statusCode();
+      if (status != Agent.OK && status != Agent.NOT_FOUND) {
+        throw Agent.refused(status, body);
+      }
+      body.transferTo(OutputStream.nullOutputStream()); // for the connection, which serves again
+      return status == Agent.OK;
+    }
   }
 
   /** Looks for a session of which Consul says that it is not there, which may be of its past. */
@@ -247,9 +263,10 @@ final class KeyKeeping extends Keeping {
       }
       Answer.readList(body, JsonToken.START_OBJECT, json -> found.add(Answer.text(json, "ID")));
     }
-    return found.isEmpty()
-        ? Optional.of(new RegistryException("the session is over"))
-        : Optional.empty();
+    if (!found.isEmpty()) {
+      throw new RegistryException("Consul does not renew a session that it has");
+    }
+    return Optional.of(new RegistryException("the session is over"));
   }
 
   /** Why a record is lost by the key that counts of its id, if there is one. */
