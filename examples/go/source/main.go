@@ -48,7 +48,7 @@ func (url inventory) ask(ctx context.Context, service string) ([]registry.Entry,
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the inventory answers %s", answer.Status)
 	}

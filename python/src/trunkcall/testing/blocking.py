@@ -184,12 +184,14 @@ def _look(driver: Driver, held: Held) -> tuple[bool, float]:
     """Has a client do what is ready; whether there was anything, and when its next timer is due."""
     behind: list[int] = []
     with driver.inside():
-        busy = held.ready > 0
+        # Its own thread may have done something since the last look, or this one as it took the lock.
+        busy = held.ready > 0 or held.turns != held.seen
         driver.loop.call_soon(lambda: behind.append(held.ready))  # ahead of what sockets and timers bring in this turn
         driver.loop.look()
         busy = busy or behind != [0] or held.ready > 0
         working = driver.at_work
         due = held.due
+        held.seen = held.turns
     if working and not busy:
         time.sleep(_LOOK)  # until they wait, or are done
     return busy or working, due

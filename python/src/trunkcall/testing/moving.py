@@ -72,6 +72,8 @@ class Held:
             _held[loop] = held_by
             monotonic.replace(_nanoseconds)
         self.jobs: set[asyncio.Future[Any]] = set()  # plain functions that run on threads
+        self.turns = 0  # in which there was something to do
+        self.seen = 0  # of these, by who looks whether it is at rest
         self._run_in_executor = self.loop.run_in_executor
         own: dict[str, Any] = vars(loop)
         self._own = own
@@ -81,7 +83,7 @@ class Held:
         own |= {"time": held_by.seconds, "run_in_executor": self._run}
         selector: Any = own["_selector"]
         self._selector: dict[str, Any] = selector.__dict__
-        self._selector["select"] = watched(selector.select, held_by.standstill, tell)
+        self._selector["select"] = watched(selector.select, held_by.standstill, self._stir, tell)
         held_by.standstill.loops.append(self)
 
     def release(self) -> None:
@@ -97,6 +99,10 @@ class Held:
             del self._own[name]
         self._own.update(self._before)
         self.loop.slow_callback_duration = self._slow
+
+    def _stir(self) -> None:
+        self.turns += 1
+        self._time.standstill.stir()
 
     def _run(self, executor: Any, function: Any, *args: Any) -> Any:
         job = self._run_in_executor(executor, partial(_in_time, self._time, function), *args)

@@ -68,16 +68,22 @@ class Standstill:
         return "\n".join([f"{still}: {advice}. Timers that wait for it:", *told])
 
 
-def watched(select: Callable[[float | None], list[Any]], watch: Standstill, tell: Callable[[], object]) -> Any:
-    """The method of a loop's selector, which calls `tell` at a standstill, in the loop's thread."""
+def watched(
+    select: Callable[[float | None], list[Any]],
+    watch: Standstill,
+    stir: Callable[[], object],
+    tell: Callable[[], object],
+) -> Any:
+    """The method of a loop's selector, which calls `stir` where the loop has something to do, and `tell` at a
+    standstill, in the loop's thread."""
 
     def selecting(timeout: float | None = None) -> list[Any]:
         if timeout is not None and timeout <= 0:
-            watch.stir()
+            stir()
             return select(timeout)
         found = select(watch.pause if timeout is None else min(timeout, watch.pause))
         if found:
-            watch.stir()
+            stir()
         elif watch.reached:
             tell()
         return found
