@@ -122,7 +122,10 @@ func (s *Store) hold(ctx context.Context, renew func() (time.Duration, error), w
 		}
 		began := time.Now()
 		pause, err := renew()
-		if err != nil && ctx.Err() == nil {
+		if ctx.Err() != nil {
+			return withdraw()
+		}
+		if err != nil {
 			return err
 		}
 		next.Reset(pause - time.Since(began))

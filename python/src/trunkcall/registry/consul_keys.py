@@ -61,11 +61,12 @@ class KeyKeeping:
     async def _replaced(self, one: Written) -> list[_Operation]:
         """Deletes what stands there of a record's id. Raises RegistryError where that is another server's."""
         found: list[_Operation] = []
-        async for pair in self._standing(one):
-            if self._counts(one, pair):
-                check_free(one, pair.data)
-            found.append({"KV": {"Verb": "delete-cas", "Key": pair.key, "Index": pair.index}})
-            check_held(len(found), 0)
+        async with aclosing(self._standing(one)) as there:
+            async for pair in there:
+                if self._counts(one, pair):
+                    check_free(one, pair.data)
+                found.append({"KV": {"Verb": "delete-cas", "Key": pair.key, "Index": pair.index}})
+                check_held(len(found), 0)
         return found
 
     async def _standing(self, one: Written, within: float | None = None) -> AsyncGenerator[Pair]:

@@ -126,9 +126,9 @@ class Clock:
 
     def settle(self) -> None:
         """Waits until servers and clients wait for something that does not come by itself, threads in their calls
-        included, and plain handlers have returned. Not waited for: what a thread does between two calls, and
-        interceptors of clients. No time passes. Raises RuntimeError if that does not happen within 30 s of the system's
-        clock."""
+        included, and plain handlers have returned. Not waited for: what a thread does between two calls, interceptors
+        of clients, and servers that call each other. No time passes. Raises RuntimeError if that does not happen within
+        30 s of the system's clock."""
         self._time.standstill.used()
         self._settle()
 

@@ -195,8 +195,8 @@ final class KeyKeepingTest {
 
   @Test
   void halfAnAnswerIsNoticed() {
-    String late = "Consul has not answered in full for 1000 ms";
-    assertEquals(late, lost(LOOK, PlayedAgent.HALF, 1));
+    String late = "Consul has not answered in full for 3000 ms";
+    assertEquals(late, lost(LOOK, PlayedAgent.HALF, 9));
   }
 
   @Test
