@@ -117,9 +117,13 @@ def marked(mark: str) -> list[int]:
 
 
 def kill_marked(mark: str) -> None:
-    """Kills all that has a mark. Looked again, for what was started meanwhile, until there is none."""
+    """Kills all that has a mark. Looked again, for what was started meanwhile, until there is none in two looks: a
+    process that is about to become another program has no environment for a moment."""
     deadline = time.monotonic() + PATIENCE
-    while (found := marked(mark)) and time.monotonic() < deadline:
+    nobody = 0
+    while nobody < 2 and time.monotonic() < deadline:
+        found = marked(mark)
+        nobody = 0 if found else nobody + 1
         for pid in found:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
