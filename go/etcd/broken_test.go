@@ -60,7 +60,7 @@ func pairs() []*mvccpb.KeyValue {
 
 // Good answers to Range, spoilt at random: taken or refused. The registry that goes on telling of the same has an end.
 func TestSpoiltAnswersAreReadOrRefused(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same each time
+	random := rand.New(rand.NewPCG(1, 1))
 	good := &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: 3}, Kvs: pairs(), More: true, Count: 3}
 	whole, err := proto.Marshal(good)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestSpoiltAnswersAreReadOrRefused(t *testing.T) {
 }
 
 func TestSpoiltEventsAreReadOrRefused(t *testing.T) {
-	random := rand.New(rand.NewPCG(2, 2)) //nolint:gosec // the same each time
+	random := rand.New(rand.NewPCG(2, 2))
 	good := &pb.WatchResponse{Header: &pb.ResponseHeader{Revision: 4}}
 	for i, kv := range pairs() {
 		good.Events = append(good.Events, &mvccpb.Event{Type: mvccpb.Event_EventType(i & 1), Kv: kv})

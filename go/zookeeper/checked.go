@@ -221,7 +221,7 @@ func (r *reader) number() int32 {
 	if r.skip(4); r.short {
 		return 0
 	}
-	return int32(binary.BigEndian.Uint32(before)) //nolint:gosec // it is one
+	return int32(binary.BigEndian.Uint32(before))
 }
 
 // data goes over bytes with their length before them, below zero if there are none.
