@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -13,10 +12,10 @@ import (
 	"github.com/trunkcall/trunkcall/go/registry"
 )
 
-// Consul's bounds of a session's time, behind whose end it waits as long again (spec/registry.md 10.5).
+// Consul's bounds of a session's time (spec/registry.md 10.5).
 const (
 	leastTTL  = 10 * time.Second
-	untilOver = 2
+	untilOver = 2                // times of a session have passed when Consul ends it
 	lockDelay = time.Millisecond // 0 is 15 s
 
 	leastAnswer = time.Second // what an answer to a renewal may take at least, however short the lease
@@ -99,12 +98,7 @@ func (s *Store) standing(ctx context.Context, w *registry.Written, within time.D
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	above := s.above(w)
-	answer, err := s.request(ctx, "kv/"+above+w.ID+"/", url.Values{"recurse": {""}, "consistent": {""}})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	for one, err := range pairs(answer) {
+	for one, err := range s.pairs(ctx, above+w.ID+"/") {
 		if err != nil {
 			return err
 		}

@@ -123,12 +123,7 @@ func (l *keyLooking) readAll(ctx context.Context, fresh []string) error {
 	for _, name := range fresh {
 		wanted[name] = true
 	}
-	answer, err := l.store.request(ctx, "kv/"+l.prefix, url.Values{"recurse": {""}, "consistent": {""}})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	for one, err := range pairs(answer) {
+	for one, err := range l.store.pairs(ctx, l.prefix) {
 		if err != nil {
 			return err
 		}
@@ -149,9 +144,16 @@ type pair struct {
 	ModifyIndex uint64
 }
 
-// pairs has the keys of an answer read, one after the other.
-func pairs(answer *http.Response) iter.Seq2[pair, error] {
+// pairs asks for what stands under keys that begin so, and has it read one after the other. Who does not read one ends
+// there.
+func (s *Store) pairs(ctx context.Context, prefix string) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
+		answer, err := s.request(ctx, "kv/"+prefix, url.Values{"recurse": {""}, "consistent": {""}})
+		if err != nil {
+			yield(pair{}, err)
+			return
+		}
+		defer func() { _ = answer.Body.Close() }()
 		for d, err := range values(listIn(answer)) {
 			var one pair
 			if err == nil {
